@@ -84,7 +84,7 @@ class AnswerWorld:
 
 
 @dataclass(frozen=True)
-class Choice:
+class LabelledRows:
     """Labelled rows of ANCHORS, and the question.
 
     Attributes:
@@ -153,13 +153,13 @@ def metric(belief: Callable[[Floats], Floats]) -> Callable[[AnswerWorld, int], M
     return method
 
 
-def posterior_of(choice: Choice, world: AnswerWorld, size: int) -> AnchorPosterior:
+def posterior_of(choice: LabelledRows, world: AnswerWorld, size: int) -> AnchorPosterior:
     """Return the posterior by ANCHORS from the outcomes on the chosen rows."""
     rows = choice.rows(world, size)
     return infer_differences(world.anchors, world.outcomes[:, rows], rows, choice.domain)
 
 
-def anchors_of(choice: Choice) -> Callable[[AnswerWorld, int], MethodEstimate]:
+def anchors_of(choice: LabelledRows) -> Callable[[AnswerWorld, int], MethodEstimate]:
     """Return the method of ANCHORS on a choice of rows."""
 
     def method(world: AnswerWorld, size: int) -> MethodEstimate:
@@ -169,7 +169,7 @@ def anchors_of(choice: Choice) -> Callable[[AnswerWorld, int], MethodEstimate]:
     return method
 
 
-def coverage(choice: Choice, world: AnswerWorld, size: int) -> float:
+def coverage(choice: LabelledRows, world: AnswerWorld, size: int) -> float:
     """Return the share of models whose interval by ANCHORS holds their true difference from the mean model."""
     drawn = posterior_of(choice, world, size).drawn(np.random.default_rng(size), SAMPLES)
     low, high = Draws(drawn).interval()
@@ -195,9 +195,9 @@ def unknown(models: int) -> Floats:
 
 
 CHOICES = {
-    "ANCHORS, no label": Choice(lambda _world, _size: np.zeros(0, dtype=np.int64)),
-    "ANCHORS, random rows": Choice(lambda world, size: world.shuffled[:size]),
-    "ANCHORS, chosen rows": Choice(lambda world, size: world.chosen[:size]),
+    "ANCHORS, no label": LabelledRows(lambda _world, _size: np.zeros(0, dtype=np.int64)),
+    "ANCHORS, random rows": LabelledRows(lambda world, size: world.shuffled[:size]),
+    "ANCHORS, chosen rows": LabelledRows(lambda world, size: world.chosen[:size]),
 }
 CHOICES |= {f"{name}, domain": replace(choice, domain=True) for name, choice in CHOICES.items()}
 

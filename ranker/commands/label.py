@@ -244,10 +244,11 @@ def _metric(values: dict[str, Any]) -> str | None:
 
 
 def _settings(values: dict[str, Any]) -> Any:
-    from ranker.runs.label_predictions import RULES, SHORTFALL, LabelSettings
+    from ranker.results.choice import LOST_IN_SESSION
+    from ranker.runs.label_predictions import RULES, LabelSettings
     from ranker.runs.task import takes_values
 
-    usual, lost = ("order", SHORTFALL) if takes_values(values["task"]) else ("best", None)
+    usual, lost = ("order", LOST_IN_SESSION) if takes_values(values["task"]) else ("best", None)
     rule_name = look_up("rule", values["rule"] or usual, dict(zip(RULES, RULES, strict=True)))
     lost = lost if values["shortfall"] is None else values["shortfall"] / 100
     return LabelSettings(rule_name, values["label_noise"], values["margin"], values["until"], values["seed"], "", lost)

@@ -300,7 +300,6 @@ class LabelPage:
             "stopped": self.stopped,
             "order": [] if row else self._order(),
             "kept": visible(f"saved in {session.request.output}"),
-            "undoable": session.undoable,
             "last": self._last(),
             "askable": not session.request.models.precomputed,
         }

@@ -230,8 +230,8 @@ def run(**values: Any) -> None:
     """Rank a suite of models: on an OOD set whose labels are known, or on a few labelled rows of your own.
 
     With --ood the report says how often each method, shown K examples, would have put two models in the right order:
-    its pairwise accuracy. With --data it names the model to take, those that cannot be told from it, and how many
-    further labels would tell them apart. Tables of predictions and logs may bring the rows, and their truth,
+    its pairwise accuracy. With --data it says which model to take, or that it cannot say yet, and what would help
+    most then. Tables of predictions and logs may bring the rows, and their truth,
     themselves.
 
     Exit status: 0 done. 1: something failed, the rest was done and is reported. 2: an argument cannot be right. 3: the

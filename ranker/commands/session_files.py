@@ -117,21 +117,21 @@ class SessionFile:
         ranking = labelling.ranking()
         reasons = {
             "until": f"enough: P(the leader is within {ranking.points} of the best) has reached {ranking.until}",
-            "shortfall": f"enough: {ranking.advice}",
+            "shortfall": f"enough: {ranking.loss} are expected to be lost by taking the leader",
             "budget": f"the budget of {counted(self.request.budget or 0, 'answer')} is spent",
         }
         return next((reasons[limit] for limit in self._limits), "")
 
     @property
     def verdict(self) -> str:
-        """The end in few words: which models may be taken, if it was enough; "" while the session goes on."""
+        """The end in few words: what may be taken; "" while the session goes on."""
         if not self.ending:
             return ""
-        ranking, reached = self.labelling.ranking(), self._limits
-        if not {"until", "shortfall"} & {*reached}:
-            return "The budget is spent" if reached else "No row is left"
-        names = [model.name for model in ranking.good_enough] or [ranking.models[0].name]
-        return f"Done: take {'any of ' if len(names) > 1 else ''}{listed(names)}"
+        choice, reached = self.labelling.ranking().choice, self._limits
+        text = f"take{choice.text[4:]}" if choice.verb == "take" else choice.text
+        if {"until", "shortfall"} & {*reached}:
+            return f"Done: {text}"
+        return f"{'The budget is spent' if reached else 'No row is left that tells more'}. {choice.text}"
 
     @property
     def _begun(self) -> dict[str, str]:
@@ -168,13 +168,6 @@ class SessionFile:
         return self.pool.wording.of(self.labelling.text_of(label))
 
     @property
-    def undoable(self) -> bool:
-        """True if there is an entry that can be taken back."""
-        return bool(self._begun) or any(
-            line.changed_to is None and line.picked != KNOWN for line in self.labelling.lines
-        )
-
-    @property
     def _limits(self) -> list[str]:
         """Options whose limits the session has reached."""
         ranking, budget = self.labelling.ranking(), self.request.budget
@@ -185,7 +178,7 @@ class SessionFile:
         enough = claims and ranking.until is not None and ranking.within >= ranking.until
         unasked = sum(line.picked == KNOWN for line in self.labelling.lines)
         spent = budget is not None and self.labelling.own_answers - unasked >= budget
-        limits = {"until": enough, "shortfall": claims and bool(ranking.good_enough), "budget": spent}
+        limits = {"until": enough, "shortfall": claims and ranking.loses_little, "budget": spent}
         return [name for name, reached in limits.items() if reached]
 
     def answer(self, label: str) -> None:
@@ -254,11 +247,13 @@ class SessionFile:
         if self._begun:
             self._take_back_grade()
             return
-        row = self.labelling.undo() if self.undoable else None
-        while row is not None and self.pool.known(row):
+        entries = [line for line in self.labelling.lines if line.picked != KNOWN]
+        if not any(line.changed_to is None for line in entries):
+            final = "an answer is final once you saw what the models say of its row, and there is no other"
+            raise UsageError(final if entries else "nothing was said that could be taken back")
+        row = self.labelling.undo()
+        while self.pool.known(row):
             row = self.labelling.undo()
-        if row is None:
-            raise UsageError("nothing was said that could be taken back")
         self._wait_for(row)
         self.ending = ""
         if {*self.pool.parts(row)} <= {*self._begun} != set():

@@ -24,6 +24,7 @@ from ranker.datasets.cards import Card, Layout
 from ranker.datasets.identity import fingerprint, row_key
 from ranker.datasets.marks import marker
 from ranker.datasets.readers import Sheet
+from ranker.datasets.sheets import PICKED, PICKING, SESSION_COLUMNS
 from ranker.errors import DataError, UsageError, listed
 from ranker.files import reader
 from ranker.files.columns import MEMORY, Columns, Row
@@ -58,6 +59,7 @@ class LabelledDataset:
         notes: how a user's own rows were read, a sentence each.
         numbers: bare numbers that stand for labels -> the labels, by the order of the task.
         metric: by which models are compared unless another is named; "" for the mean outcome.
+        picked: number of them that a session picked, so that they are no random sample.
 
     Example:
         >>> from ranker import load_set
@@ -75,6 +77,7 @@ class LabelledDataset:
     notes: tuple[str, ...] = ()
     numbers: Mapping[int, int] = field(default_factory=dict)
     metric: str = ""
+    picked: int = 0
 
     def __repr__(self) -> str:
         names = label_names(self.task)
@@ -292,6 +295,7 @@ def from_sheet(name: str, sheet: Sheet, task: Task, card: Card | None = None, ch
             *row_notes.file_notes(sheet, distinct_rows, chosen),
         ),
         numbers=row_notes.read_numbers(meant, task) if has_labels(task) else {},
+        picked=sum(row.cells.keys() >= SESSION_COLUMNS and row.cells[PICKED] in PICKING for row in rows),
     )
 
 

@@ -14,6 +14,15 @@ from ranker.tasks.empty import is_blank
 COLUMNS = {1: ("text",), 2: ("text1", "text2")}
 """Number of texts in a list -> their columns in a table, whose names `datasets.readers` knows."""
 
+PICKED = "picked"
+"""Column of a session's file: the rule that picked a row."""
+
+PICKING = ("best", "order")
+"""Rules by which a session picks rows that are no random sample."""
+
+SESSION_COLUMNS = frozenset({PICKED, "annotator", "status"})
+"""Columns by which a session's file is known."""
+
 
 def csv_table(columns: Sequence[str], rows: Sequence[Mapping[str, str]]) -> str:
     """Write rows as CSV. Cells are not escaped: one that begins with "=" is a formula to a spreadsheet (SECURITY.md).

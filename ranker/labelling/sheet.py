@@ -15,14 +15,14 @@ from typing import Any
 from factors.types import Example
 from ranker.datasets.identity import row_key
 from ranker.datasets.readers import Sheet
-from ranker.datasets.sheets import csv_table, flat_cells
+from ranker.datasets.sheets import PICKED, csv_table, flat_cells
 from ranker.errors import DataError
 from ranker.labelling.session import LabelEvent
 
 CHANGED = "changed-after-reveal"
 """Status of an answer that was changed after the models' predictions were revealed; the first answer counts."""
 
-COLUMNS = ("changed_to", "annotator", "seconds", "when", "picked", "order", "status")
+COLUMNS = ("changed_to", "annotator", "seconds", "when", PICKED, "order", "status")
 """Columns of a session file beside the label."""
 
 

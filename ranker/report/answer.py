@@ -9,8 +9,9 @@ import numpy as np
 from ranker.errors import listed
 from ranker.numbers import LEAST_P, SHARES, Unit, counted, interval, p_value, percent, points, probability
 from ranker.report.decision import first_caveat
+from ranker.report.next_step import next_step
 from ranker.report.words import words_of
-from ranker.results.decision import DecidedModel, Decision, have_one_label
+from ranker.results.decision import DecidedModel, Decision
 from ranker.results.evaluation import Evaluation, equal_up_to_rounding
 from ranker.results.ranking import Ranking
 from ranker.results.result import NAMES
@@ -20,12 +21,6 @@ NEXT = (
     "Next: `rank-models --data ROWS --models A B ...` chooses between your own models; `rank-models explain` shows "
     "what they look at."
 )
-
-WIDE = 50
-"""Ratio of the ends of a range of labels from which on it says nothing."""
-
-LABELS = 10
-"""Labels to give before the next look where no number is known."""
 
 
 def evaluation_answer(ranking: Ranking) -> tuple[str, list[str]]:
@@ -78,24 +73,25 @@ def _truly_best(ranking: Ranking, evaluation: Evaluation) -> str:
 
 
 def decision_answer(ranking: Ranking) -> tuple[str, list[str]]:
-    """Answer which model is best, how sure that is, which cannot be told apart, and how many labels would tell.
+    """Answer what to take; then how sure that is, and the next step.
 
     Whatever makes the answer worthless comes before it.
     """
     decision = ranking.decision
     two = len(decision.models) == 2 and decision.versus
-    lead, sentences = (two_model_answer if two else _order_answer)(ranking, decision)
-    return f"{first_caveat(ranking, decision)}{lead}", sentences
+    sentences = (two_model_answer if two else _order_answer)(ranking, decision)
+    return f"{first_caveat(ranking, decision)}{decision.choice.text}", sentences
 
 
-def _order_answer(ranking: Ranking, decision: Decision) -> tuple[str, list[str]]:
+def _order_answer(ranking: Ranking, decision: Decision) -> list[str]:
     names, terms, rows = decision.names, words_of(ranking), counted(ranking.compared, "row")
     first = [model.name for model in decision.models if model.rank == 1]
     put, whose = (f"puts {names[0]} first", "Its")
     if len(first) > 1:
         put, whose = f"ties {', '.join(first)} in first place", f"{names[0]}'s"
     best, method = decision.models[0], decision.method
-    sentences = [f"{method}{_defined(ranking.table, method)} {put}. {whose} {terms.outcome_on(best.outcome, rows)}."]
+    outcome = "" if decision.picked else f" {whose} {terms.outcome_on(best.outcome, rows)}."
+    sentences = [f"{method}{_defined(ranking.table, method)} {put}.{outcome}"]
     if best.p_near_best is not None:
         sentences.append(
             f"The probability that no other model is better by more than {terms.unit.point} in the domain is "
@@ -107,24 +103,12 @@ def _order_answer(ranking: Ranking, decision: Decision) -> tuple[str, list[str]]
         for model in decision.models[1 : NAMES + 1]
         if model.p_equal >= decision.level
     ]
-    if tied := decision.tied(0):
-        sentences.append(f"Not told from {names[0]}: {listed(tied, NAMES)}.")
-    else:
+    if not (tied := decision.tied(0)):
         level = probability(decision.level, 0)
         sentences.append(f"{names[0]} is told from every other model with a probability of {level} % or more.")
-    sentences.append(next_step(ranking, decision))
-    if len(decision.groups) == 1:
-        return f"No two models are told apart; {names[0]} is first", sentences
-    return f"{_strength(decision)}{_but(decision)}", sentences
-
-
-def _strength(decision: Decision) -> str:
-    """Return the claim that the rows support: the first is best, probably best, or one of several."""
-    first, tied = decision.names[0], decision.tied(0)
-    if decision.against or not tied:
-        sure = all(decision.better(0, j) for j in range(1, len(decision.names)))
-        return f"{'First choice' if sure or decision.against else 'Probably first'}: {first}"
-    return f"Not told apart for first place: {listed([first, *tied], NAMES)}"
+    elif decision.choice.verb == "none":
+        sentences.append(f"Not told from {names[0]}: {listed(tied, NAMES)}.")
+    return [*sentences, next_step(ranking, decision)]
 
 
 def _defined(table: ScoreTable, method: str) -> str:
@@ -136,18 +120,12 @@ def _defined(table: ScoreTable, method: str) -> str:
     return "" if count == rows else f" (defined on {count:,} of the {counted(rows, 'row')})"
 
 
-def _but(decision: Decision) -> str:
-    """Return the objection to the first of the order: labels that favour another model."""
-    better = decision.against
-    return f", but the labels speak for {decision.names[better]}" if better else ""
-
-
-def two_model_answer(ranking: Ranking, decision: Decision) -> tuple[str, list[str]]:
+def two_model_answer(ranking: Ranking, decision: Decision) -> list[str]:
     """Answer how two models differ on the same rows, how sure that is, and what an unpaired test would say."""
     metric, pair, unit = ranking.header.metric, decision.versus[0], words_of(ranking).unit
     first, second = decision.models
     if pair.better == pair.worse == 0 and not (decision.metric and pair.difference):
-        return "Nothing to tell apart", [
+        return [
             f"{pair.a} and {pair.b} did equally well on each of the {counted(pair.rows, 'row')}: p = 1.",
             next_step(ranking, decision),
         ]
@@ -170,11 +148,7 @@ def two_model_answer(ranking: Ranking, decision: Decision) -> tuple[str, list[st
     elif pair.detectable is not None:
         least = percent(pair.detectable)
         sentences.append(f"These rows detect a true difference of {least} points or more in four of five cases.")
-    i, j = (1, 0) if decision.against else (0, 1)
-    lead = f"{'Better' if decision.better(i, j) else 'Probably better'}: {decision.names[i]}"
-    if not decision.apart(0, 1):
-        lead = f"Not told apart: {pair.a} and {pair.b}"
-    return lead, [*sentences, next_step(ranking, decision)]
+    return [*sentences, next_step(ranking, decision)]
 
 
 def _with_ends(model: DecidedModel, unit: Unit) -> str:
@@ -212,44 +186,3 @@ def equals(p: float | None) -> str:
         ('= 0.031', '<0.0001', 'is unknown')
     """
     return "is unknown" if p is None else p_value(p) if p < LEAST_P else f"= {p_value(p)}"
-
-
-def next_step(ranking: Ranking, decision: Decision) -> str:
-    """Advise one thing, by P(near best): to take the first of the order, or to label more rows before."""
-    first, better, unit = decision.models[0], decision.against, words_of(ranking).unit
-    if not decision.confirmed:
-        return "Next: mark ten rows yourself, drawn at random (--data): judges alone may be wrong."
-    if better:
-        evidence, rival = "labels and pool" if decision.reads_pool else "the labels", decision.names[better]
-        return (
-            f"Next: look at the rows on which {first.name} and {rival} differ. {decision.method} puts {first.name} "
-            f"first, but by {evidence} {rival} is better with a probability of "
-            f"{probability(decision.p_beats[better][0])} %."
-        )
-    near, forecast = first.p_near_best or 0.0, decision.forecast
-    if near >= decision.level:
-        sure = f"with a probability of {probability(decision.level, 0)} % or more"
-        return f"Next: take {first.name}: no other model is better by more than {unit.point}, {sure}."
-    if forecast is None:
-        reason = f"{decision.method} gives no forecast"
-        if have_one_label(decision.rows):
-            reason = "all labels are alike so far"
-        elif first.p_near_best is None:
-            reason = "no row tells two models apart so far"
-        return f"Next: label more rows. How many cannot be said: {reason}."
-    goal = f"{probability(forecast.goal, 0)} % sure which model is within {unit.point} of the best"
-    if forecast.low is None:
-        remedy = "a larger pool" if decision.reads_pool else "rows without labels (--pool)"
-        return (
-            f"Next: take {first.name}. With {forecast.most:,} more labels it would hardly be {goal}; {remedy} would "
-            "help more."
-        )
-    if forecast.high is None and forecast.low < forecast.most / WIDE:
-        return f"Next: label {counted(LABELS, 'more row')} and ask again. How many it takes cannot be said yet."
-    enough = f"{forecast.low:,} or more" if forecast.high is None else _ends(forecast.low, forecast.high)
-    sure = "nine" if forecast.high is None else "eight"
-    return f"Next: label more rows. In {sure} of ten cases it takes {enough} until it is {goal}."
-
-
-def _ends(low: int, high: int) -> str:
-    return f"{low:,} to {high:,}" if low < high else f"{low:,}"

@@ -381,7 +381,8 @@ def intervals(ranking: Ranking) -> Drawing:
         "accuracies",
         "Each model in the domain",
         f"The line: a 95 % interval for the model's {terms.what if decision.metric else 'accuracy'} in the domain; "
-        "the point: its expected value there. If lines overlap widely, these rows cannot tell.",
+        "the point: its expected value there. Models are compared on the same rows, so lines may "
+        "overlap where their order is sure.",
         f"Intervals of {len(first_models)} models: {'; '.join(texts)}.",
         figure,
     )

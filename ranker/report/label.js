@@ -54,7 +54,6 @@ function show(state, moves) {
   part("asking").hidden = ended;
   part("end").hidden = !ended;
   part("more").hidden = state.stopped;
-  part("undo").disabled = !state.undoable;
   part("reveal").disabled = !state.last;
   part("reveal").hidden = revealed || state.blind;
   part("stop").textContent = ended ? "Close the session" : "Stop for now";

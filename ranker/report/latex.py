@@ -25,8 +25,9 @@ SPECIAL = {
 
 
 def write(document: Document) -> str:
-    r"""Write a `tabular` for each table, for a paper with `\usepackage{booktabs}`; title and remarks are comments."""
-    lines = [f"% {_one_line(document.title)}", r"% needs \usepackage{booktabs}"]
+    r"""Write a `tabular` for each table, for a paper with `\usepackage{booktabs}`; all other text is comments."""
+    texts = [document.title, *document.paragraphs]
+    lines = [*(f"% {_one_line(text)}" for text in texts), r"% needs \usepackage{booktabs}"]
     for table in document.tables_for("latex"):
         lines += ["", f"% {_one_line(table.caption)}", *_tabular(table)]
     return "\n".join([*lines, "", *(f"% - {_one_line(remark)}" for remark in document.remarks)]) + "\n"

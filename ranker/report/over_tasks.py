@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import fields
 from typing import Any
 
@@ -38,12 +38,7 @@ def answer(board: OverTasks) -> tuple[str, str]:
     """Answer which model is better over the tasks; then how sure that is, and on how many of them."""
     means, first, second = board.whole, *board.models[:2]
     gap = means[-1].gap(first, second)
-    on = f"on {board.tasks[0].name}" if len(means) == 1 else f"over {counted(len(board.tasks), 'task')}"
-    sure, probable = _strength(board, means, first, second)
-    better = "better" if len(board.models) == 2 else "first"
-    lead = f"{better.capitalize() if sure else f'Probably {better}'} {on}: {first}"
-    if not sure and not probable:
-        lead = f"Not told apart {on}: {first} and {second}"
+    lead = board.rankings[means[0].name].decision.choice.text if len(board.tasks) == 1 else _lead(board, gap.p)
     values = {mean.model: mean.value for mean in means[-1].means}
     unit, weighting = board.unit, ", each task counting the same" if len(board.tasks) > 1 else ""
     sentences = [
@@ -61,14 +56,13 @@ def answer(board: OverTasks) -> tuple[str, str]:
     return lead, " ".join([*sentences, *_each(board, first, second)])
 
 
-def _strength(board: OverTasks, means: Sequence[Part], first: str, second: str) -> tuple[bool, bool]:
-    """Tell whether the first model may be called better, and probably better; for one task as its decision does."""
-    if len(board.tasks) == 1:
-        decision = board.rankings[means[0].name].decision
-        i, j = map(decision.names.index, (first, second))
-        return decision.better(i, j), decision.apart(i, j) and decision.p_beats[i][j] > 0.5
-    p = means[-1].gap(first, second).p
-    return p is not None and p < SURE, p is not None and p < PROBABLE
+def _lead(board: OverTasks, p: float | None) -> str:
+    """Say that the first model is better over several tasks, or probably better, or not told from the second."""
+    first, second = board.models[:2]
+    better, over = "better" if len(board.models) == 2 else "first", f"over {counted(len(board.tasks), 'task')}"
+    if p is None or p >= PROBABLE:
+        return f"Not told apart {over}: {first} and {second}"
+    return f"{better.capitalize() if p < SURE else f'Probably {better}'} {over}: {first}"
 
 
 def _each(board: OverTasks, first: str, second: str) -> Iterator[str]:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ranker.errors import listed
 from ranker.numbers import counted, interval, percent, probability
 from ranker.report.document import Document
 from ranker.report.tables import Table, letters, table
-from ranker.results.result import NAMES
 from ranker.results.votes import VoteRanking
 
 MAX_MODELS = 10
@@ -29,13 +27,8 @@ def document(ranking: VoteRanking) -> Document:
 
 
 def lead(ranking: VoteRanking) -> str:
-    """Return the answer in a few words; that no person voted comes first."""
-    nobody = "" if ranking.confirmed else "No person has confirmed this. "
-    first, tied = ranking.names[0], ranking.tied
-    if len(ranking.groups) == 1 and tied:
-        return f"{nobody}No two models are told apart; {first} is first"
-    places = f"Not told apart for first place: {listed([first, *tied], NAMES)}" if tied else f"First: {first}"
-    return f"{nobody}{places}"
+    """Return the choice."""
+    return ranking.choice.text
 
 
 def answer(ranking: VoteRanking) -> list[str]:

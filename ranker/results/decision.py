@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
-from ranker.errors import listed
 from ranker.numbers import Unit, probability, unit, with_interval
 from ranker.records import ROUNDING, Share
+from ranker.results.choice import LOST, Choice, choose
 from ranker.results.evaluation import MethodResult
 from ranker.results.gate import Gate
 from ranker.results.judged import JudgeResult
-from ranker.results.result import NAMES, Result, to_plain
+from ranker.results.result import Result, to_plain
 from ranker.results.same_names import same, within
 from ranker.results.table import ScoreTable
 from ranker.statistics.draws import tied_groups
@@ -42,6 +42,7 @@ class DecidedModel:
         p_near_best: probability that no other model is better by more than 0.01 (a point) in the domain. Models that
             are alike do not share it, as they do `p_best`, so reports show it. None if unknown.
         p_equal: probability that its mean outcome in the domain is within 0.01 of that of the first model.
+        shortfall: what is expected to be lost in the domain by taking it instead of the best. None if unknown.
     """
 
     name: str
@@ -58,6 +59,7 @@ class DecidedModel:
     misled: Share | None = None
     p_near_best: Share | None = None
     p_equal: Share = 0.0
+    shortfall: float | None = None
 
 
 @dataclass(frozen=True)
@@ -106,6 +108,8 @@ class Decision(Result):
         p_beats: (M, M) probability that the model of the row is better than that of the column; 1/2 on the diagonal.
         groups: maximal sets of models of which no two are told apart; together they contain every such pair, and each
             model. They follow from `p_beats` and `level`.
+        choice: what to take. It follows from the models, `p_beats`, `lost` and doubts: no person confirmed judges, the
+            first does worse than guessing, all labels are alike, or the labels speak for another model.
         forecast: further labels until no model is better than the leader of the labels by more than 0.01, with the
             probability `forecast.goal`; None if unknown: a method without a forecast, or labels that are all alike.
         level: the probability at which two models count as told apart.
@@ -120,6 +124,9 @@ class Decision(Result):
         scale: worst and best mark, where outcomes are marks; None for shares.
         confirmed: False if no person labelled or marked a row: outcomes are then the marks of the first judge.
         labels: the labels that rows may have beside each other; empty where a row has one, or answers are none.
+        lost: what may be expected to be lost by a model that is taken.
+        picked: number of the rows that a session picked, so that outcomes on them are no estimate for the domain.
+        worse: models that are right less often than guessing: labels are probably read wrongly.
         mode: "decision".
         methods: (): no method is measured where the truth is unknown.
 
@@ -142,6 +149,7 @@ class Decision(Result):
     models: tuple[DecidedModel, ...]
     p_beats: tuple[tuple[Share, ...], ...]
     groups: tuple[tuple[str, ...], ...] = field(init=False)
+    choice: Choice = field(init=False)
     forecast: Forecast | None = None
     level: Share = 0.9
     versus: tuple[PairedComparison, ...] = ()
@@ -154,6 +162,9 @@ class Decision(Result):
     scale: tuple[float, float] | None = None
     confirmed: bool = True
     labels: tuple[LabelResult, ...] = ()
+    lost: float = LOST
+    worse: tuple[str, ...] = ()
+    picked: int = 0
 
     def __post_init__(self) -> None:
         size = len(self.models)
@@ -165,6 +176,28 @@ class Decision(Result):
             _check_values(model, is_share=not self.metric)
         names, together = self.names, tied_groups(self.p_beats, self.level)
         object.__setattr__(self, "groups", tuple(tuple(names[m] for m in members) for members in together))
+        object.__setattr__(self, "choice", self._choose())
+
+    def _choose(self) -> Choice:
+        first, doubt = self.names[0], ""
+        if not self.confirmed:
+            doubt = f"no person has confirmed that {first} leads"
+        elif first in self.worse:
+            doubt = f"{first} leads, and does worse than guessing"
+        elif self.against:
+            doubt = f"{self.method} puts {first} first, but the labels speak for {self.names[self.against]}"
+        elif have_one_label(self.rows) and not self.reads_pool:
+            doubt = f"{first} leads, and all labels are alike"
+        return choose(
+            self.names,
+            self.models[0].p_near_best,
+            [model.shortfall for model in self.models],
+            self.p_beats[0],
+            [model.p_equal for model in self.models],
+            sure=self.level,
+            lost=self.lost,
+            doubt=doubt,
+        )
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -249,13 +282,10 @@ class Decision(Result):
 
     @property
     def answer(self) -> str:
-        """The first model, how sure that is, and the models that cannot be told from it."""
-        first, tied = self.models[0], self.tied(0)
-        near = first.p_near_best
+        """The choice; then how near the first model is to the best."""
+        first, near = self.models[0], self.models[0].p_near_best
         sure = "" if near is None else f"; P(within {self.unit.point} of the best) {probability(near)} %"
-        but = f"cannot be told from it: {listed(tied, NAMES)}" if tied else "told apart from all others"
-        better = f"; but the labels speak for {self.names[self.against]}" if self.against else ""
-        return f"first: {first.name}{sure}, by {self.method}\n{but}{better}"
+        return f"{self.choice.text}\nfirst by {self.method}: {first.name}{sure}"
 
     def to_rows(self) -> list[dict[str, Any]]:
         """Return a row for each model, with the fields of `DecidedModel` as columns, and two more.

@@ -9,6 +9,7 @@ from typing import Any
 from ranker.errors import listed
 from ranker.numbers import counted, interval, probability, unit
 from ranker.results.balance import SAME, one_label
+from ranker.results.choice import LOST, SURE, Choice, choose
 from ranker.results.result import NAMES, Result
 from ranker.statistics.forecast import Forecast
 
@@ -121,7 +122,7 @@ class LabelRanking(Result):
         if high == 0:
             return "that is enough"
         if low is None:
-            return "the rows of this pool will hardly do"
+            return "how many more answers it takes cannot be said"
         count = f"{low:,}" if low == high else f"at least {low:,}" if high is None else f"{low:,} to {high:,}"
         return f"{count} more answer{'' if (high or low) == 1 else 's'}"
 
@@ -138,29 +139,38 @@ class LabelRanking(Result):
         return f"{100 * value:.3g} point{'' if round(100 * value, 9) == 1 else 's'}"
 
     @property
-    def good_enough(self) -> list[LabelledModel]:
-        """Models by any of which no more than `shortfall` is expected to be lost; none before enough answers."""
-        if self.shortfall is None or self.alarmed or self.answers < SAME:
-            return []
-        return [model for model in self.models if model.shortfall <= self.shortfall]
+    def loses_little(self) -> bool:
+        """True if no more than `shortfall` is expected to be lost by taking the first; never before enough answers."""
+        little = self.shortfall is not None and self.models[0].shortfall <= self.shortfall
+        return little and not self.alarmed and self.answers >= SAME
 
     @property
-    def advice(self) -> str:
-        """Models that may be taken, and what is expected to be lost by it, in words; "" if that is too much."""
-        names = [model.name for model in self.good_enough]
-        if not names:
-            return ""
-        lost = self._in_points(max(model.shortfall for model in self.good_enough))
-        choice = f"any of {listed(names, NAMES)}" if len(names) > 1 else names[0]
-        return f"take {choice}: at most {lost} are expected to be lost"
+    def loss(self) -> str:
+        """Expected loss by taking the first, in words."""
+        return self._in_points(self.models[0].shortfall)
+
+    @property
+    def choice(self) -> Choice:
+        """Advice on which model to take; one that ended the session may be."""
+        doubt = "" if self.answers else "no row has an answer"
+        return choose(
+            [model.name for model in self.models],
+            self.within,
+            [model.shortfall if self.answers >= SAME else None for model in self.models],
+            self.p_beats[0],
+            sure=SURE if self.until is None else min(self.until, SURE),
+            lost=max(LOST, self.shortfall or 0.0),
+            doubt="the models' votes do not describe these labels" if self.alarmed else doubt,
+        )
 
     @property
     def answer(self) -> str:
-        """The models in order, and its certainty; before them, that one label alone was measured, if so."""
+        """The choice, after a caveat if all labels are one; then the order, and its certainty."""
         caveat = one_label(self.labels)
-        failed = f"\nfailed: {', '.join(self.failures)}" if self.failures else ""
-        order = ", ".join(f"{model.name} (P(best) {probability(model.p_best, 0)} %)" for model in self.models)
-        return "\n".join(filter(None, (caveat, order, f"{self._certainty}{failed}")))
+        order = listed((f"{model.name} (P(best) {probability(model.p_best, 0)} %)" for model in self.models), NAMES)
+        failed = f"; failed: {listed(self.failures, NAMES)}" if self.failures else ""
+        choice = f"{caveat[:1].upper()}{caveat[1:]}. {self.choice.text}" if caveat else self.choice.text
+        return f"{choice}\n{order}\n{self._certainty}{failed}"
 
     def to_rows(self) -> list[dict[str, Any]]:
         """Return a row for each model, the best first."""

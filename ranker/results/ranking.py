@@ -262,8 +262,8 @@ def _from_dict(content: Mapping[str, Any]) -> Ranking:
     header = records.record(Header, content["header"], "header")
     if "decision" in content:
         saved = records.table(content["decision"], "decision")
-        groupless = {name: value for name, value in saved.items() if name != "groups"}
-        outcome: Evaluation | Decision = records.record(Decision, groupless, "decision")
+        settled = {name: value for name, value in saved.items() if name not in ("groups", "choice")}
+        outcome: Evaluation | Decision = records.record(Decision, settled, "decision")
     else:
         outcome = _evaluation(content["evaluation"])
     parts = records.record(ModelParts, content["parts"], "parts") if "parts" in content else None

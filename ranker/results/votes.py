@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
 
-from ranker.errors import listed
 from ranker.numbers import counted, percent, probability
 from ranker.records import Share
-from ranker.results.result import NAMES, Result, to_plain
+from ranker.results.choice import LOST_IN_SESSION, Choice, choose
+from ranker.results.result import Result, to_plain
 from ranker.statistics.draws import tied_groups
 
 SCHEMA_VERSION = 1
@@ -30,6 +30,7 @@ class VotedModel:
         low, high: its 95 % interval.
         p_best: probability that no other model's is higher.
         p_near_best: the same, but for one point.
+        shortfall: what is expected to be lost by taking it instead of the best.
     """
 
     name: str
@@ -41,6 +42,7 @@ class VotedModel:
     high: Share
     p_best: Share
     p_near_best: Share
+    shortfall: Share
 
 
 @dataclass(frozen=True)
@@ -158,10 +160,13 @@ class VoteRanking(Result):
         together = tied_groups(self.p_beats, self.level)
         return tuple(tuple(self.names[m] for m in members) for members in together)
 
-    @property
-    def tied(self) -> tuple[str, ...]:
-        """Models that cannot be told from the first."""
-        return tuple(name for name, p in zip(self.names[1:], self.p_beats[0][1:], strict=True) if p < self.level)
+    @cached_property
+    def choice(self) -> Choice:
+        """Advice on which model to take; none before a person has voted."""
+        first = self.models[0]
+        doubt = "" if self.confirmed else f"no person has confirmed that {first.name} leads"
+        lost, beats = [model.shortfall for model in self.models], self.p_beats[0]
+        return choose(self.names, first.p_near_best, lost, beats, sure=self.level, lost=LOST_IN_SESSION, doubt=doubt)
 
     @property
     def title(self) -> str:
@@ -170,11 +175,10 @@ class VoteRanking(Result):
 
     @property
     def answer(self) -> str:
-        """The first model, how sure that is, and the models that cannot be told from it."""
+        """The choice; then the first model's win rate, and how near it is to the best."""
         first = self.models[0]
         sure = f"; P(within a point of the best) {probability(first.p_near_best)} %"
-        but = f"cannot be told from it: {listed(self.tied, NAMES)}" if self.tied else "told apart from all others"
-        return f"{self.title}\nfirst: {first.name}, win rate {percent(first.win_rate)} %{sure}\n{but}"
+        return f"{self.title}\n{self.choice.text}\nfirst: {first.name}, win rate {percent(first.win_rate)} %{sure}"
 
     def to_rows(self) -> list[dict[str, Any]]:
         """Return a row for each model, with the fields of `VotedModel`."""
@@ -196,4 +200,5 @@ class VoteRanking(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the stable schema: see `docs/json-schema.md`."""
-        return {"schema_version": SCHEMA_VERSION, "groups": [list(group) for group in self.groups], **to_plain(self)}
+        groups, choice = [list(group) for group in self.groups], to_plain(self.choice)
+        return {"schema_version": SCHEMA_VERSION, "choice": choice, "groups": groups, **to_plain(self)}

@@ -88,8 +88,8 @@ def decide(
         >>> models = load_suite(["hans-sub-mini"]).models[-3:]
         >>> decide(models, load_set("hans-sub", limit=10), evidence=Evidence("none"))
         models on hans-sub: 3 models, K = 10
-        first: inoc-4000; P(within a point of the best) 62.1 %, by ACC+TIES
-        cannot be told from it: inoc-1600, inoc-800
+        Cannot say yet: inoc-4000 leads
+        first by ACC+TIES: inoc-4000; P(within a point of the best) 62.1 %
     """
     rows, unlabelled_rows = with_columns(examples, columns), with_columns(pool, columns)
     inspected, beside = inspect_models(models, label_map, voters), None
@@ -141,9 +141,10 @@ def decide_plan(
             precomputed=run_plan.inputs.inspected.precomputed,
             base=base,
             scale=scale,
+            picked=run_plan.rows.ood.picked,
             watch=watch,
         )
-    decision = replace(decision, labels=measurements.of_labels)
+    decision = replace(decision, labels=measurements.of_labels, worse=measurements.worse)
     probe = len(measurements.table.examples)
     return assemble_ranking(
         run_plan, collected, measurements, decision, seed=seed, probe=probe, machine=runtime.machine

@@ -49,9 +49,6 @@ log = logging.getLogger(__name__)
 READ = 100
 """Rows of each model whose answers show if a metric of texts can read them."""
 
-SHORTFALL = 0.01
-"""What may be expected to be lost at the end of a session where answers are no labels (docs/results/anchors.md)."""
-
 RULES = ("order", "best", RANDOM)
 """Rules that pick rows."""
 

@@ -228,7 +228,9 @@ def answer_context(
         name = metric.name
     slow = f"{name} of {len(answered):,} models is slow" if most < MAX_COMPARED_ROWS else ""
     outcomes, left = targets.outcomes[:, labelled], len(pool_rows) - len(labelled)
-    return AnswerContext(tuple(answers), anchors, outcomes, places, sets, left, slow, matches)
+    return AnswerContext(
+        tuple(answers), anchors, outcomes, places, sets, left, slow, matches, not measuring.plan.rows.ood.picked
+    )
 
 
 def _labelled_statistics(

@@ -44,6 +44,7 @@ from ranker.runtime.runtime import Runtime
 from ranker.scoring.by_metric import MetricRows
 from ranker.scoring.diagnostics import (
     below_chance,
+    chance_notes,
     constant_models,
     copies,
     misled_share,
@@ -103,6 +104,7 @@ class RunMeasurements:
         by_metric: what the population adds to a metric that is no mean over rows; None for the mean outcome.
         agreement: how far attribution backends agree, each two; empty for one backend.
         of_labels: the labels that rows may have beside each other, on those that all models were judged on.
+        worse: models that are right less often than guessing on the labelled rows.
     """
 
     table: ScoreTable
@@ -124,6 +126,7 @@ class RunMeasurements:
     by_metric: MetricRows | None = None
     agreement: tuple[Agreement, ...] = ()
     of_labels: tuple[LabelResult, ...] = ()
+    worse: tuple[str, ...] = ()
 
 
 def measure_run(plan: Plan, collected: RunResponses, runtime: Runtime = Runtime()) -> RunMeasurements:
@@ -173,7 +176,7 @@ def _measure(plan: Plan, collected: RunResponses, measuring: Measurer) -> RunMea
     failed = list_failed_factors(table, nowhere, factors)
     misled = _by_model(answered, lambda reply: _misled_share(plan, reply))
     families = [reply.model.family for reply in answered]
-    without = _unusable_methods(plan, pool)
+    without, hits = _unusable_methods(plan, pool), _hits(plan, answered)
     return RunMeasurements(
         table=table,
         pool=pool,
@@ -198,7 +201,7 @@ def _measure(plan: Plan, collected: RunResponses, measuring: Measurer) -> RunMea
             *_mean_metric_notes(plan),
             *_small_pool_notes(plan),
             *_positive_label_notes(plan),
-            *_chance_warnings(plan, answered),
+            *chance_notes(*hits, len(labels)),
             *_judging_notes(plan, pairs),
             *copies(collected.copies),
             *_voter_notes(plan.task, collected.voters, pool),
@@ -216,6 +219,7 @@ def _measure(plan: Plan, collected: RunResponses, measuring: Measurer) -> RunMea
         else None,
         by_metric=None if plan.metric is None else _metric_rows(plan, plan.metric, [answer for _, answer in pairs]),
         of_labels=() if rows.truth else _label_results(plan, table, pairs),
+        worse=tuple(worse_than_guessing(*hits, len(labels))),
     )
 
 
@@ -519,16 +523,16 @@ def _own_truth_notes(plan: Plan) -> tuple[str, ...]:
     return (OWN_TRUTH.format(plan.task.metric if plan.metric is None else plan.metric.name),) if same_rows else ()
 
 
-def _chance_warnings(plan: Plan, answered: Sequence[ModelResponses]) -> Iterator[str]:
-    """Warn of models that do worse than guessing on the labelled rows, if the truth is not known otherwise."""
+def _hits(plan: Plan, answered: Sequence[ModelResponses]) -> tuple[dict[str, int], dict[str, int]]:
+    """Return of each model how many labelled rows it has right, of how many; ({}, {}) if the truth is known."""
+    right, counts = dict[str, int](), dict[str, int]()
     if not plan.rows.truth and has_labels(plan.task):
-        right, counts = {}, {}
         for reply in answered:
             predictions = population_answers(reply).predictions
             outcomes = plan.task.outcomes(predictions, plan.rows.population)[predictions.state == ANSWERED]
             right[reply.model.name] = int(np.nansum(outcomes))
             counts[reply.model.name] = int((~np.isnan(outcomes)).sum())
-        yield from worse_than_guessing(right, counts, len(plan.task.labels))
+    return right, counts
 
 
 def _attributed_label(settings: Settings, task: Task) -> dict[str, str | None]:

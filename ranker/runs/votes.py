@@ -275,6 +275,7 @@ def _ranked(people: Votes, preferences: Preferences, names: Sequence[str], seed:
     part = preferences.among(ranked)
     rates = statistics.win_rates(part, np.random.default_rng(seed))
     belief, order = rates.belief, rates.belief.order
+    shortfall = belief.shortfall()
     models = [people.models[place] for place in ranked]
     counts, won = _won(part)
     best, near, (low, high), beats = belief.best(), belief.near(), belief.interval(), belief.beats()
@@ -295,6 +296,7 @@ def _ranked(people: Votes, preferences: Preferences, names: Sequence[str], seed:
                 float(high[m]),
                 float(best[m]),
                 float(near[m]),
+                float(shortfall[m]),
             )
             for place, m in enumerate(order.tolist())
         ),  # fmt: skip

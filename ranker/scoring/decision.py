@@ -50,6 +50,7 @@ def decide(
     precomputed: bool = False,
     base: str | None = None,
     scale: tuple[float, float] | None = None,
+    picked: int = 0,
     watch: Callable[[str, int], object] = lambda step, done: None,
 ) -> Decision:
     """Order models without a known truth, and compute how far these rows support the order.
@@ -71,6 +72,7 @@ def decide(
         precomputed: whether the answers were made elsewhere, where more answers may have been possible.
         base: a model that each other one is compared with, however many they are.
         scale: worst and best mark, where outcomes are marks.
+        picked: number of the rows that a session picked.
         watch: is told what comes next, of `STEPS`, and how many more of them are done.
 
     Raises:
@@ -99,6 +101,7 @@ def decide(
     if by.of_differences:
         expected, ends = (unknown := np.full(len(order), np.nan)), (unknown, unknown)
     best, near, equal = belief.best(), belief.near(), belief.equal(int(order[0]))
+    shortfall = belief.shortfall()
     forecast = None if have_one_label(rows) else belief.forecast(LEVEL)
     watch(STEPS[2], 1)
     pairs: tuple[PairedComparison, ...] = ()
@@ -125,6 +128,7 @@ def decide(
                 misled=(misled or {}).get(table.models[m]),
                 p_near_best=engine.none_if_nan(near[m]),
                 p_equal=float(equal[m]),
+                shortfall=engine.none_if_nan(shortfall[m]),
             )
             for m in order
         ),
@@ -137,7 +141,9 @@ def decide(
         lower_is_better=judged.lower_is_better,
         judges=by.judges,
         scale=scale,
-        confirmed=not by.of_differences,
+        confirmed=by.confirmed,
+        lost=by.lost,
+        picked=picked,
     )
     notes = (*_notes(by, order, decision, outcomes[order], beside), *warnings(pairs, precomputed))
     if decision.lower_is_better:
@@ -219,23 +225,20 @@ def _notes(
     by: ModelOrder, order: Ints, decision: Decision, outcomes: Floats, beside: UnlabelledContext | None
 ) -> list[str]:
     """Return notes on a decision, with (M, K) outcomes in the order of its models."""
-    notes, size, won, score = [], outcomes.shape[1], posterior.wins(outcomes), by.score[order]
+    notes, won, score = [], posterior.wins(outcomes), by.score[order]
     if beside is not None:
-        measured = decision.metric or "accuracy"
         rows, reads = counted(beside.unlabelled, "row"), by.method in beside.methods
         notes.append(beside.adds if reads else f"{by.method} does not read the other {rows} of the pool.")
-        if not by.judges:
-            notes.append(
-                f"If `rank-models label` asked for the labelled rows, the {measured} on them is no estimate of "
-                f"{measured} in the domain. Rows drawn at random give one."
-            )
         if reads and by.warning:
             notes.append(f"{by.method} {'sees no label, and ' if by.kind == 'label-free' else ''}{by.warning}.")
+    outcome = decision.metric or ("accuracy" if decision.rows and decision.rows[0].label else "mean outcome")
+    no_estimate = f"the {outcome} on them is no estimate of {outcome} in the domain. Rows drawn at random give one."
+    if decision.picked:
+        notes.append(f"`rank-models label` picked {decision.picked:,} of the labelled rows, so {no_estimate}")
+    elif beside is not None and not by.judges:
+        notes.append(f"If `rank-models label` asked for the labelled rows, {no_estimate}")
     notes += [*by.notes]
     notes += [_note_without(by.method, part, belief, order, decision.names) for part, belief in by.without.items()]
-    if len(decision.groups) == 1 and decision.confirmed:
-        labels = "this one label" if size == 1 else f"these {size} labels"
-        notes.append(f"No two models can be told apart with {labels}.")
     if decision.models[0].p_near_best is None:
         notes.append(
             "P(near best) is unknown: the models are level on these rows, and more rows may change "

@@ -170,7 +170,19 @@ def constant_models(names: Sequence[str], predicted: Ints, labels: Sequence[str]
             yield f"{name} predicts {labels[of_model[0]]} on each of the {len(of_model):,} rows of the pool."
 
 
-def worse_than_guessing(right: Mapping[str, int], rows: Mapping[str, int], classes: int) -> Iterator[str]:
+def worse_than_guessing(right: Mapping[str, int], rows: Mapping[str, int], classes: int) -> list[str]:
+    """Return the models that are right less often than guessing; arguments as in `chance_notes`.
+
+    Example:
+        >>> worse_than_guessing({"a": 9, "b": 0}, {"a": 10, "b": 10}, 2)
+        ['b']
+    """
+    from scipy.special import bdtr
+
+    return [name for name, hits in right.items() if bdtr(hits, rows[name], 1 / classes) < 0.01]
+
+
+def chance_notes(right: Mapping[str, int], rows: Mapping[str, int], classes: int) -> Iterator[str]:
     """Warn of models that are right less often than guessing: labels or columns are probably read wrongly.
 
     Args:
@@ -179,14 +191,12 @@ def worse_than_guessing(right: Mapping[str, int], rows: Mapping[str, int], class
         classes: C.
 
     Example:
-        >>> list(worse_than_guessing({"a": 9, "b": 0}, {"a": 10, "b": 10}, 2))
+        >>> list(chance_notes({"a": 9, "b": 0}, {"a": 10, "b": 10}, 2))
         ['b (0 of 10 right) does worse than guessing. Do its labels match those of the rows?']
-        >>> list(worse_than_guessing({"a": 5, "b": 3}, {"a": 10, "b": 10}, 2))
+        >>> list(chance_notes({"a": 5, "b": 3}, {"a": 10, "b": 10}, 2))
         ['No model does better than guessing on these rows.']
     """
-    from scipy.special import bdtr
-
-    unlikely = [name for name, hits in right.items() if bdtr(hits, rows[name], 1 / classes) < 0.01]
+    unlikely = worse_than_guessing(right, rows, classes)
     if unlikely:
         listing = listed((f"{name} ({right[name]} of {rows[name]} right)" for name in unlikely), MAX_EXAMPLES)
         do, their = ("does", "its") if len(unlikely) == 1 else ("do", "their")

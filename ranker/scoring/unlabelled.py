@@ -13,6 +13,7 @@ from factors.rounding import level
 from factors.types import Floats, Ints
 from ranker.errors import listed
 from ranker.numbers import SHARES, Unit, counted
+from ranker.results.choice import LOST, LOST_IN_SESSION
 from ranker.results.judged import JudgeBias, JudgeResult
 from ranker.statistics import judges, label_votes, likeness, matches, rows
 from ranker.statistics.draws import Draws
@@ -61,6 +62,8 @@ class ModelOrder:
         judges: those whose marks were read.
         notes: on what was read, a sentence each.
         of_differences: whether the belief's values are differences from the mean model, whose own value is unknown.
+        confirmed: whether people labelled or marked a row.
+        lost: what may be expected to be lost by a model that is taken.
     """
 
     method: str
@@ -72,6 +75,8 @@ class ModelOrder:
     judges: tuple[JudgeResult, ...] = ()
     notes: tuple[str, ...] = ()
     of_differences: bool = False
+    confirmed: bool = True
+    lost: float = LOST
 
 
 class UnlabelledContext(Protocol):
@@ -167,6 +172,7 @@ class AnswerContext(UnlabelledContext):
         unlabelled_pool: number of rows of the pool without a label, of which some are read; 0 if all are.
         slow: why fewer are read than usual, in words; "" if not.
         matches: statistics of the answers, if models are compared by a metric that ANCHORS reads by these; else None.
+        random: False if a session picked labelled rows, whose outcomes then tell no level.
     """
 
     models: tuple[str, ...]
@@ -177,6 +183,7 @@ class AnswerContext(UnlabelledContext):
     unlabelled_pool: int = 0
     slow: str = ""
     matches: Matches | None = None
+    random: bool = True
 
     @property
     def reads_metric(self) -> bool:
@@ -209,9 +216,10 @@ class AnswerContext(UnlabelledContext):
 
     def order(self, method: str, seed: int, metric: MetricByLabel | None = None) -> ModelOrder:
         """Order the models by one of the methods; those of likeness know means alone. See `UnlabelledContext`."""
+        lost = LOST if self.random else LOST_IN_SESSION
         if method == LABEL_VOTES and self.sets is not None:
-            belief = label_votes.draw(self.sets)
-            return ModelOrder(LABEL_VOTES, "pool", belief.score, belief, "takes labels of a row for independent")
+            belief, warning = label_votes.draw(self.sets), "takes labels of a row for independent"
+            return ModelOrder(LABEL_VOTES, "pool", belief.score, belief, warning, lost=lost)
         if method == AGREEMENT:
             warning = "puts models first that err alike"
             return ModelOrder(AGREEMENT, "label-free", self.anchors.mean_agreement, None, warning)
@@ -220,7 +228,13 @@ class AnswerContext(UnlabelledContext):
         belief, without = self._drawn(seed), dict[Part, Draws]()
         if self.anchors.references:
             without["voters"] = self._drawn(seed, of_models=True)
-        return ModelOrder(ANCHORS, "pool", belief.score, belief, warning, without, notes=notes)
+        of_differences = not self.random and self.matches is None
+        return ModelOrder(
+            *(ANCHORS, "pool", belief.score, belief, warning, without),
+            notes=notes,
+            of_differences=of_differences,
+            lost=lost,
+        )
 
     def _drawn(self, seed: int, of_models: bool = False) -> Draws:
         """Draw the belief from likeness, and if so without answers that are not ranked."""
@@ -228,7 +242,7 @@ class AnswerContext(UnlabelledContext):
         if self.matches is not None:
             return matches.draw(self.matches.of_models if of_models else self.matches, rng)
         anchors = self.anchors.of_models if of_models else self.anchors
-        return likeness.draw(LikenessEvidence(anchors, self.outcomes, self.places), rng)
+        return likeness.draw(LikenessEvidence(anchors, self.outcomes, self.places, self.random), rng)
 
 
 def family_notes(models: Sequence[str], anchors: Anchors) -> Iterator[str]:
@@ -304,6 +318,8 @@ class JudgeContext(UnlabelledContext):
             tuple(map(self._judge, range(len(self.names)))),
             tuple(self._notes()),
             of_differences=alone is None,
+            confirmed=alone is not None,
+            lost=LOST_IN_SESSION,
         )
 
     def _notes(self) -> Iterator[str]:

@@ -175,11 +175,14 @@ class Draws:
     def shortfall(self) -> Floats:
         """Return (M,) what is expected to be lost by taking each model: the mean of the best value less that of its.
 
+        All are nan if the values have no bound.
+
         Example:
             >>> Draws(np.array([[0.5, 0.4], [0.5, 0.7]])).shortfall().round(9).tolist()
             [0.1, 0.05]
         """
-        return np.asarray(np.round(self.values.max(axis=1).mean() - self._shared(self.values.mean(axis=0)), DIGITS))
+        lost = self.values.max(axis=1).mean() - self._shared(self.values.mean(axis=0))
+        return np.asarray(np.round(np.maximum(lost, 0.0) if self.bounded else lost * np.nan, DIGITS))
 
     def forecast(self, goal: float, margin: float = NEAR) -> Forecast | None:
         """Forecast the labels until the leader is within a margin of the best with a probability; None if unknown."""

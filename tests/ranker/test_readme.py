@@ -149,7 +149,7 @@ def test_a_table_and_two_logs(folder):
     write_log(folder / "run-a", range(34))
     write_log(folder / "run-b", range(20, 40))
     (flags,) = re.findall(r"`(--models run-a run-b)`", " ".join(README.split()))
-    assert "Better: run-a" in printed(shlex.split(flags))
+    assert "Take run-a" in printed(shlex.split(flags))
 
 
 def test_prompts_run_on_any_model(folder):
@@ -157,7 +157,8 @@ def test_prompts_run_on_any_model(folder):
     write_reviews()
     make_lm(folder / "smollm2", max_position_embeddings=512)
     arguments, _ = journey("--data reviews.jsonl")
-    assert re.search(r"smollm2/(review|like|question|all-in-all) is first", printed([*arguments, "--no-isolate"]))
+    answer = printed([*arguments, "--no-isolate"])
+    assert re.search(r"Cannot say yet: smollm2/(review|like|question|all-in-all)", answer)
 
 
 @pytest.mark.slow

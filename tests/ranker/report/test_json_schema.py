@@ -26,6 +26,7 @@ from ranker.report import votes as voted
 from ranker.results import (
     agreement,
     changes,
+    choice,
     decision,
     evaluation,
     header,
@@ -61,6 +62,7 @@ RECORDS = [
     (RUN, "method", evaluation.MethodResult),
     (RUN, "pair", evaluation.PairResult),
     (RUN, "decision", decision.Decision),
+    (RUN, "choice", choice.Choice),
     (RUN, "decided_model", decision.DecidedModel),
     (RUN, "versus", paired.PairedComparison),
     (RUN, "row", decision.RowResult),
@@ -87,6 +89,7 @@ RECORDS = [
     (SHIFT, "choice", shift.SetChoice),
     (SELECTION, "choice", shift.SetChoice),
     (VOTES, "model", votes.VotedModel),
+    (VOTES, "choice", choice.Choice),
     (VOTES, "pair", votes.PairRate),
     (VOTES, "judge", votes.VotingJudge),
     (VOTES, "effect", votes.Effect),

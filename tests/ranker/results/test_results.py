@@ -155,12 +155,12 @@ def test_a_notebook_shows_the_first_rows_of_many(monkeypatch):
 
 
 def test_the_answer_of_a_decision():
-    """Which model, how sure, and who cannot be told from it."""
+    """What to take, which model is first, and how sure that is."""
     found = toy_decision().decision
     name, near = found.models[0].name, found.models[0].p_near_best
     said = repr(found).splitlines()
-    assert said[0] == f"first: {name}; P(within a point of the best) {100 * near:.1f} %, by {found.method}"
-    assert said[1] == f"cannot be told from it: {', '.join(found.tied(0))}"
+    assert said[0] == found.choice.text == f"Cannot say yet: {name} leads"
+    assert said[1] == f"first by {found.method}: {name}; P(within a point of the best) {100 * near:.1f} %"
     assert repr(toy_decision()).splitlines()[1:] == said
 
 
@@ -169,7 +169,7 @@ def test_what_speaks_against_the_first_is_said():
     found = toy_decision().decision
     better = dataclasses.replace(found, p_beats=((0.5, 0.05, 0.5), (0.95, 0.5, 0.95), (0.5, 0.05, 0.5)))
     assert (found.against, better.against) == (0, 1)
-    assert repr(better).splitlines()[1].endswith(f"; but the labels speak for {found.names[1]}")
+    assert repr(better).splitlines()[0].endswith(f", but the labels speak for {found.names[1]}")
 
 
 def test_the_answer_of_an_evaluation():

@@ -185,13 +185,13 @@ def test_labels_of_one_text_leave_the_rest_of_the_pool_unlabelled():
 
 
 def test_close_models_are_honestly_not_separable():
-    """Ten labels do not tell 80 from 82 %: one group, and a note."""
+    """Ten labels do not tell 80 from 82 %: one group, and nothing to take."""
     rng = np.random.default_rng(6)
     hits = rng.random((3, 10)) < 0.8
     hits[:, :8] = True
     found = decide(labelled(hits))
     assert len(found.groups) == 1
-    assert "No two models can be told apart with these 10 labels." in found.notes
+    assert found.choice.verb == "none"
 
 
 def test_models_that_tie_keep_their_order_and_say_so():

@@ -1,0 +1,100 @@
+"""The choice that a belief supports, in one verb: one model, any of several, or none yet.
+
+The rule was measured (docs/results/decision.md): a model that it takes is within a point of the best in nine of ten
+cases.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from factors.rounding import TIE
+from ranker.errors import listed
+from ranker.results.result import NAMES
+
+SURE = 0.9
+"""P(no other model is better by more than a point) from which on a model is taken."""
+
+LOST = 0.004
+"""What may be expected to be lost by a model that is taken (docs/results/decision.md)."""
+
+CLOSE = 0.005
+"""What may be expected to be lost by any of several models among which one may choose."""
+
+LOST_IN_SESSION = 0.01
+"""The same after a session whose answers are no labels, which ends there by default (docs/results/anchors.md)."""
+
+EVEN = (0.2, 0.8)
+"""Least and most P(the leader is better) at which nothing tells another model from it."""
+
+Verb = Literal["take", "any", "none"]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Advice on which model to take.
+
+    Attributes:
+        verb: "take" the first model; take "any" of the models, which nothing tells apart; or "none" yet.
+        models: the leader first. Of "take", then those that are as good or close.
+        text: the same in words.
+    """
+
+    verb: Verb
+    models: tuple[str, ...]
+    text: str
+
+
+def choose(
+    names: Sequence[str],
+    near: float | None,
+    shortfall: Sequence[float | None],
+    beats: Sequence[float],
+    equal: Sequence[float] = (),
+    *,
+    sure: float = SURE,
+    lost: float = LOST,
+    doubt: str = "",
+) -> Choice:
+    """Choose by how near the leader is to the best, and by what is expected to be lost.
+
+    Args:
+        names: (M,) the models, the leader first.
+        near: P(no other model is better than the leader by more than a point); None if unknown.
+        shortfall: (M,) what is expected to be lost by taking each model instead of the best; None if unknown.
+        beats: (M,) P(the leader is better than each).
+        equal: (M,) P(each is within a point of the leader); empty if unknown.
+        sure: probability that is enough.
+        lost: expected loss that is little enough.
+        doubt: why no model is to be taken, whatever its probability; "" for no reason.
+
+    Example:
+        >>> choose(["a", "b"], 0.95, [0.001, 0.02], [0.5, 0.9]).text
+        'Take a'
+        >>> choose(["a", "b"], 0.95, [0.001, 0.003], [0.5, 0.9]).text
+        'Take a; b is as good or close'
+        >>> choose(["a", "b"], 0.95, [0.001, 0.002], [0.5, 0.6]).text
+        'a or b: nothing tells them apart, take the cheaper'
+        >>> choose(["a", "b"], 0.7, [0.02, 0.03], [0.5, 0.6]).text
+        'Cannot say yet: a leads'
+    """
+    first, rivals = names[0], range(1, len(names))
+    close_by = [loss is not None and loss <= CLOSE for loss in shortfall]
+    if doubt:
+        return Choice("none", (first,), f"Cannot say yet: {doubt}")
+    even = [j for j in rivals if close_by[0] and close_by[j] and EVEN[0] <= beats[j] <= EVEN[1]]
+    if even:
+        models = (first, *(names[j] for j in even))
+        *most, last = models if len(models) <= NAMES else (*models[: NAMES - 1], f"{len(models) - NAMES + 1:,} others")
+        cheapest = "cheaper" if len(models) == 2 else "cheapest"
+        return Choice("any", models, f"{listed(most, NAMES)} or {last}: nothing tells them apart, take the {cheapest}")
+    loss = shortfall[0]
+    if (near is None or near < sure) and (loss is None or loss > lost):
+        level = (first, *(names[j] for j in rivals if abs(beats[j] - 0.5) < TIE))
+        leads = f"{first} leads" if len(level) == 1 else f"{listed(level, NAMES)} are level"
+        return Choice("none", (first,), f"Cannot say yet: {leads}")
+    close = tuple(names[j] for j in rivals if close_by[j] or (len(equal) and equal[j] >= sure))
+    also = f"; {listed(close, NAMES)} {'is' if len(close) == 1 else 'are'} as good or close" if close else ""
+    return Choice("take", (first, *close), f"Take {first}{also}")

@@ -1,0 +1,251 @@
+"""What to take, in one verb: the same in every format, and nothing beside it says otherwise."""
+
+import dataclasses
+import json
+import re
+
+import numpy as np
+import pytest
+from test_evaluation import table as score_table
+from test_report_formats import AGAINST, GOAL, Reader, decided, toy_decision, two_models, with_best, with_found
+
+from ranker import report
+from ranker.commands import outputs
+from ranker.report import ranking as of_run
+from ranker.report import votes as of_votes
+from ranker.report.document import Document
+from ranker.results.choice import CLOSE, EVEN, LOST, SURE, choose
+from ranker.results.decision import RowResult
+from ranker.results.label_ranking import LabelledModel, LabelRanking
+from ranker.results.ranking import Ranking
+from ranker.runs.votes import rank_votes
+
+RNG = np.random.default_rng(0)
+
+
+def of_rows(*accuracies, rows):
+    """The decision by rows of which models have these shares right, as near as can be, each its own."""
+    outcomes = np.zeros((len(accuracies), rows))
+    for outcome, accuracy in zip(outcomes, accuracies, strict=True):
+        outcome[RNG.permutation(rows)[: round(accuracy * rows)]] = 1
+    return decided(score_table(outcomes[:, None], ["ACC"], np.zeros(len(accuracies))))
+
+
+def told(ranking, **changes):
+    """The ranking with rows that show what models predict, and other fields."""
+    names = ranking.decision.names
+    rows = tuple(RowResult(row, "yes", dict.fromkeys(names, "yes")) for row in ranking.table.examples)
+    rows = tuple(dataclasses.replace(row, label=("yes", "no")[n % 2]) for n, row in enumerate(rows))
+    return with_found(ranking, **{"rows": rows, **changes})
+
+
+SURE_OF_ONE = of_rows(0.95, 0.6, 0.5, rows=300)
+
+SITUATIONS = {
+    "sure": (SURE_OF_ONE, "Take m0"),
+    "sure, with a pool": (with_found(SURE_OF_ONE, kind="pool", versus=()), "Take m0"),
+    "sure of one of two": (of_rows(0.95, 0.6, rows=300), "Take m0"),
+    "near-tied": (of_rows(0.9, 0.899, 0.6, rows=20_000), "m0 or m1: nothing tells them apart, take the cheaper"),
+    "three alike": (of_rows(0.9, 0.9, 0.9, rows=20_000), "m0, m1 or m2: nothing tells them apart, take the cheapest"),
+    "close, and known": (of_rows(0.9, 0.897, 0.5, rows=90_000), "Take m0; m1 is as good or close"),
+    "level": (of_rows(1.0, 1.0, rows=3), "Cannot say yet: m0, m1 are level"),
+    "ten rows": (told(of_rows(0.9, 0.7, 0.6, rows=10)), "Cannot say yet: m0 leads"),
+    "ten rows, two models": (told(of_rows(0.9, 0.7, rows=10)), "Cannot say yet: m0 leads"),
+    "a pool and ten rows": (with_found(toy_decision(), kind="pool"), "Cannot say yet: bert_large leads"),
+    "worse than guessing": (
+        with_found(SURE_OF_ONE, worse=("m0", "m1")),
+        "Cannot say yet: m0 leads, and does worse than guessing",
+    ),
+    "one label only": (
+        with_found(SURE_OF_ONE, rows=tuple(RowResult(row, "yes", {}) for row in SURE_OF_ONE.table.examples)),
+        "Cannot say yet: m0 leads, and all labels are alike",
+    ),
+    "judges alone": (
+        with_found(SURE_OF_ONE, confirmed=False),
+        "Cannot say yet: no person has confirmed that m0 leads",
+    ),
+    "labels against the method": (
+        with_best(toy_decision(), 0.95, 0.6, 0.1, p_beats=AGAINST),
+        "Cannot say yet: ACC+TIES puts bert_large first, but the labels speak for bert_base",
+    ),
+    "votes": (rank_votes([{"id": n, "model_a": "x", "model_b": "y", "winner": "x"} for n in range(60)]), "Take x"),
+    "few votes": (
+        rank_votes([{"id": n, "model_a": "x", "model_b": "y", "winner": "xxy"[n]} for n in range(3)]),
+        "Cannot say yet: x leads",
+    ),
+}
+"""A situation -> what was found in it, and what it comes to."""
+
+TAKING = ("Next: take", "is as good or close", "nothing tells them apart", "Take ")
+"""What is said where a model may be taken."""
+
+WAITING = (
+    "Cannot say yet",
+    "Next: label",
+    "Next: add",
+    "Next: mark",
+    "Next: look",
+    "Not told from",
+    "cannot tell",
+    "hardly",
+)
+"""What is said where none may be."""
+
+
+def document(found):
+    """The document of a result."""
+    return of_run.document(found) if isinstance(found, Ranking) else of_votes.document(found)
+
+
+def texts(found):
+    """Format -> what a person reads in it."""
+    whole: Document = document(found)
+    formats = {name: outputs.render_document(whole, name, None) for name in ("table", "markdown", "html", "latex")}
+    formats["html"] = Reader(formats["html"]).text
+    formats["markdown"] = formats["markdown"].replace("\\", "")
+    formats["notebook"] = Reader(found._repr_html_()).text
+    formats["shell"] = repr(found)
+    return {name: " ".join(text.split()) for name, text in formats.items()}
+
+
+@pytest.mark.parametrize("name", SITUATIONS)
+def test_each_format_has_the_verb_and_nothing_that_says_otherwise(name):
+    """In the headline, Next, captions and notes."""
+    found, verb = SITUATIONS[name]
+    choice = found.decision.choice if isinstance(found, Ranking) else found.choice
+    assert choice.text == verb
+    contrary = WAITING if choice.verb != "none" else TAKING
+    for form, text in texts(found).items():
+        assert verb in text, form
+        assert [words for words in contrary if words in text.replace(verb, "")] == [], form
+    content = json.loads(json.dumps(found.to_dict()))
+    assert content.get("decision", content)["choice"]["text"] == verb
+
+
+@pytest.mark.parametrize("name", [name for name, (found, _) in SITUATIONS.items() if isinstance(found, Ranking)])
+def test_next_says_what_the_verb_says(name):
+    """One sentence begins with Next; where a model may be taken it names that, and what is expected to be lost."""
+    found, _ = SITUATIONS[name]
+    choice, (*statements, last) = found.decision.choice, of_run.answer(found)[1]
+    assert last.startswith("Next: ")
+    assert not any("Next: " in statement for statement in statements)
+    if choice.verb == "none":
+        assert not last.startswith("Next: take")
+        return
+    taken = choice.models if choice.verb == "any" else choice.models[:1]
+    lost = max(model.shortfall for model in found.decision.models if model.name in taken)
+    assert last.startswith(f"Next: take {'the cheapest of ' if choice.verb == 'any' else ''}{', '.join(taken)}. ")
+    assert f"{100 * lost:.1f} points" in last
+
+
+@pytest.mark.parametrize(
+    ("near", "lost", "beats", "verb", "models"),
+    [
+        (SURE, (0.03, 0.04), 0.7, "take", 1),
+        (SURE - 1e-6, (0.03, 0.04), 0.7, "none", 1),
+        (0.7, (LOST, 0.04), 0.95, "take", 1),
+        (0.7, (LOST + 1e-6, 0.04), 0.95, "none", 1),
+        (0.7, (CLOSE, CLOSE), EVEN[1], "any", 2),
+        (0.7, (CLOSE, CLOSE), EVEN[0], "any", 2),
+        (0.7, (LOST, CLOSE), EVEN[1] + 1e-6, "take", 2),
+        (0.7, (CLOSE, CLOSE), EVEN[1] + 1e-6, "none", 1),
+        (0.7, (LOST, CLOSE + 1e-6), 0.5, "take", 1),
+        (None, (None, None), 0.5, "none", 1),
+        (None, (0.001, 0.002), 0.9, "take", 2),
+    ],
+)
+def test_the_rule(near, lost, beats, verb, models):
+    """P(within a point), or what is expected to be lost; two are alike that lose little, and neither is better."""
+    choice = choose(["x", "y"], near, lost, [0.5, beats])
+    assert (choice.verb, len(choice.models)) == (verb, models)
+
+
+def test_many_models_that_are_alike_are_not_all_named():
+    """The first ones, and a number."""
+    names = [f"m{n}" for n in range(9)]
+    choice = choose(names, 0.99, [0.0] * 9, [0.5] * 9)
+    assert choice.models == tuple(names)
+    assert choice.text == "m0, m1, m2, m3 or 5 others: nothing tells them apart, take the cheapest"
+
+
+@pytest.mark.parametrize(
+    ("found", "start"),
+    [
+        (
+            told(of_rows(0.9, 0.7, 0.6, rows=10)),
+            "Next: add rows without labels (--pool). On eleven sets, ten labels alone",
+        ),
+        (
+            with_found(toy_decision(), kind="pool"),
+            f"Next: label more rows. In eight of ten cases it takes 12 to 40 until {GOAL} `rank-models label` picks",
+        ),
+        (SITUATIONS["judges alone"][0], "Next: mark ten rows yourself"),
+        (SITUATIONS["worse than guessing"][0], "Next: look at rows that it has wrong. Their labels may be swapped"),
+        (
+            SITUATIONS["labels against the method"][0],
+            "Next: look at the rows on which bert_large and bert_base differ. ACC+TIES puts bert_large first, but by "
+            "the labels bert_base is better with a probability of 92.0 %.",
+        ),
+    ],
+)
+def test_next_proposes_what_helps_most(found, start):
+    """A pool where none was given, then rows that are picked; whatever makes the numbers worthless comes first."""
+    assert of_run.answer(found)[1][-1].startswith(start)
+
+
+def test_the_answer_of_a_decision():
+    """Which model, how sure, who is not told from it, and how many more labels are probably needed."""
+    lead, answer = of_run.answer(toy_decision())
+    assert lead == "Cannot say yet: bert_large leads"
+    assert answer == [
+        "ACC+TIES puts bert_large first. Its accuracy on the 10 rows is 90.0 %.",
+        "The probability that no other model is better by more than a point in the domain is 75.0 %.",
+        "Not told from bert_large: bert_base.",
+        f"Next: label more rows. In eight of ten cases it takes 12 to 40 until {GOAL}",
+    ]
+
+
+def test_the_accuracy_on_rows_that_a_session_picked_is_not_put_as_that_of_a_model():
+    """It is low, since such rows are those on which models differ; a note says so."""
+    picked = with_found(toy_decision(), picked=10)
+    sentence = "Its accuracy on the 10 rows is 90.0 %."
+    assert sentence in report.render(toy_decision(), "table")
+    assert sentence not in " ".join(texts(picked).values())
+
+
+@pytest.mark.parametrize(("p", "low"), [(0.951, 0.001), (0.951, None), (0.89, 0.001), (0.09, -0.3)])
+def test_two_models_have_both_numbers_below_the_verb(p, low):
+    """The probability, and the interval of the difference where there is one."""
+    text = " ".join(of_run.answer(two_models(p, low))[1])
+    assert f"is better in the domain with a probability of {100 * p:.1f} %" in text
+    assert ("95 % interval" in text) == (low is not None)
+
+
+def a_session(within, lost, answers=9, **more):
+    """A session's order of three models after some answers."""
+    models = [
+        LabelledModel(name, 0.9, 0.8, 1.0, p, lost + n / 10)
+        for n, (name, p) in enumerate(zip("xyz", (0.8, 0.1, 0.1), strict=True))
+    ]
+    return LabelRanking(tuple(models), ((0.5, 0.9, 0.9),) * 3, answers, 0.01, within, None, False, **more)
+
+
+@pytest.mark.parametrize(
+    ("ranking", "verb"),
+    [
+        (a_session(0.97, 0.001, until=0.965), "Take x"),
+        (a_session(0.8, 0.02, until=0.965), "Cannot say yet: x leads"),
+        (a_session(0.8, 0.009, until=0.965, shortfall=0.01), "Take x"),
+        (a_session(0.8, 0.009, answers=4, until=0.965, shortfall=0.01), "Cannot say yet: x leads"),
+        (a_session(0.82, 0.02, until=0.8), "Take x"),
+        (
+            dataclasses.replace(a_session(0.97, 0.001), alarmed=True),
+            "Cannot say yet: the models' votes do not describe these labels",
+        ),
+        (a_session(0.97, 0.001, answers=0), "Cannot say yet: no row has an answer"),
+    ],
+)
+def test_what_ends_a_session_is_enough_to_take_a_model(ranking, verb):
+    """Whatever the user said is enough; never with an alarm."""
+    assert ranking.choice.text == verb
+    assert re.split("\n", repr(ranking))[0] == verb
