@@ -104,8 +104,8 @@ def explain(**values: Any) -> None:
     arguments.point_out(values, models.infos)
     explanation = explain_example(
         models,
-        task,
         example,
+        task=task,
         evidence=evidence,
         toward=toward,
         designed=designed,

@@ -294,7 +294,7 @@ class SessionFile:
         if not labelling.lines or labelling.lines[-1].changed_to is None:
             raise UsageError("what models looked at is shown after their predictions")
         row = labelling.rows[labelling.lines[-1].event.row]
-        return explain(request.models, labelling.task, row, evidence=Evidence(factors=()), runtime=request.runtime)
+        return explain(request.models, row, task=labelling.task, evidence=Evidence(factors=()), runtime=request.runtime)
 
     @property
     def last_words(self) -> str:
@@ -500,8 +500,8 @@ def _of_labels(request: LabellingRequest, going_on: bool) -> SessionFile:
         answered = [line.event for line in lines if line.event.status == "answered"]
         _warn_of_disputes([*pool.labelled, *(replace(rows[event.row], target=event.label) for event in answered)])
     labelling = labelling_of(
-        pool.rows,
         request.models,
+        pool.rows,
         task=pool.task,
         labelled=pool.labelled,
         lines=lines,

@@ -390,9 +390,9 @@ def intervals(ranking: Ranking) -> Drawing:
 
 ALL: Mapping[Mode, tuple[Draw, ...]] = {
     "evaluation": (learning_curve, against_acc, distribution, methods_heatmap),
-    "decision": (models_heatmap, intervals),
+    "decision": (intervals, models_heatmap),
 }
-"""Mode of a run -> its figures."""
+"""Mode of a run -> its figures, the one to look at first before the others."""
 
 OF_A_PAGE: Mapping[Mode, tuple[Draw, ...]] = {
     "evaluation": (learning_curve, distribution, against_acc),

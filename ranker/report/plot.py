@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+
 from ranker.errors import UsageError, look_up
 from ranker.report import sets_figures, shift_figures
 from ranker.report.figures import ALL, Drawing, drawings
@@ -9,6 +11,9 @@ from ranker.results.over_sets import OverSets
 from ranker.results.ranking import Ranking
 from ranker.results.result import Result
 from ranker.results.shift import Shift
+
+LINE_POINTS, CHARACTERS_PER_INCH = 16, 8
+"""Height of a line of a title, and its characters, of which more do not fit."""
 
 
 def plot(drawable: Result, name: str | None = None) -> Drawing:
@@ -22,7 +27,22 @@ def plot(drawable: Result, name: str | None = None) -> Drawing:
     kind = type(drawable).__name__
     if not drawn:
         raise UsageError(f"this {kind} has no figure: `to_frame()` has its numbers", value=kind)
-    return look_up(f"figure of this {kind}", next(iter(drawn)) if name is None else name, drawn)
+    drawing = look_up(f"figure of this {kind}", next(iter(drawn)) if name is None else name, drawn)
+    _set_title(drawing)
+    return drawing
+
+
+def _set_title(drawing: Drawing) -> None:
+    """Put the title above a figure, which a report has in the text around it."""
+    figure = drawing.figure
+    width, height = figure.get_size_inches()
+    lines = textwrap.wrap(drawing.title, max(int(width * CHARACTERS_PER_INCH), 1))
+    taller = height + (LINE_POINTS * len(lines) + 8) / 72
+    places = [(axes, axes.get_position().bounds) for axes in figure.axes]
+    figure.set_size_inches(width, taller)
+    for axes, (left, bottom, wide, high) in places:
+        axes.set_position((left, bottom * height / taller, wide, high * height / taller))
+    figure.text(0.01, 1 - 5 / 72 / taller, "\n".join(lines), ha="left", va="top", fontsize=11, fontweight="bold")
 
 
 def _drawings(drawable: Result) -> list[Drawing]:

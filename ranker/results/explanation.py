@@ -127,7 +127,7 @@ class Explanation(Result):
     Example:
         >>> from ranker import Evidence, explain, load_set, load_suite
         >>> models, rows = load_suite(["hans-sub-mini"]).models[-1:], load_set("hans-sub", limit=10)
-        >>> explanation = explain(models, rows.task, rows.examples[0], evidence=Evidence("occlusion"))
+        >>> explanation = explain(models, rows.examples[0], task=rows.task, evidence=Evidence("occlusion"))
         >>> [reading.name for reading in explanation.readings], explanation.toward
         (['inoc-4000'], 'entailment')
     """

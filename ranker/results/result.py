@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -51,6 +51,8 @@ class Result(ABC):
     def to_frame(self) -> pd.DataFrame:
         """Return the rows of `to_rows` as a data frame, indexed by `index` if there is one.
 
+        A mapping becomes a column for each of its keys: "scores: ACC".
+
         Raises:
             UsageError: pandas is not installed.
         """
@@ -58,7 +60,7 @@ class Result(ABC):
             import pandas as pd
         except ImportError as error:
             raise UsageError("`to_frame` needs pandas: `pip install pandas`; `to_rows` does without") from error
-        frame = pd.DataFrame(self.to_rows())
+        frame = pd.DataFrame([dict(_flat(row)) for row in self.to_rows()])
         return frame.set_index(list(self.index)) if self.index else frame
 
     def plot(self, figure: str | None = None) -> Drawing:
@@ -66,12 +68,12 @@ class Result(ABC):
 
         Args:
             figure: of an evaluation "learning-curve", "against-acc", "distribution" or "heatmap", of a decision
-                "heatmap" or "accuracies", of a shift "heatmap", "map", "overlap" or "summaries", of models over many
+                "accuracies" or "heatmap", of a shift "heatmap", "map", "overlap" or "summaries", of models over many
                 sets "ranks", "critical-difference", or a trend. None takes the first that the result has.
 
         Returns:
-            The drawing, which a notebook shows: `figure` is matplotlib's, with `savefig`; `title`, `help` and `alt`
-            say in words what it is about, how to read it, and what can be seen in it.
+            The drawing, which a notebook shows: `figure` is matplotlib's, with its title and `savefig`; `title`, `help`
+            and `alt` say in words what it is about, how to read it, and what can be seen in it.
 
         Raises:
             UsageError: the result has no figure.
@@ -100,6 +102,14 @@ class Result(ABC):
         body = "".join(_row("td", cells) for cells in cells_by_row)
         head = _row("th", list(rows[0])) if rows else ""
         return "".join([f"<table><caption>{caption}</caption>{head}{body}</table>", *rest_note])
+
+
+def _flat(row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    for name, value in row.items():
+        if isinstance(value, Mapping):
+            yield from ((f"{name}: {key}", inside) for key, inside in _flat(value))
+        else:
+            yield name, value
 
 
 def _row(tag: str, cells: Sequence[str]) -> str:

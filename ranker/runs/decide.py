@@ -18,6 +18,7 @@ from ranker.runs.judges import JudgedRun, Judges, check_judges, judged, with_jud
 from ranker.runs.plan import Plan, check_method, plan
 from ranker.runs.rows import LabelledRows, RowsFile, UnlabelledRows, with_columns
 from ranker.runs.run_measurements import RunMeasurements, assemble_ranking, measure_run
+from ranker.runs.signatures import checked
 from ranker.runtime.runtime import Runtime
 from ranker.scoring import decision as deciding
 from ranker.scoring.by_metric import MeanRows
@@ -29,6 +30,7 @@ from ranker.tasks.precomputed import scale_of
 log = logging.getLogger(__name__)
 
 
+@checked
 def decide(
     models: Models,
     examples: LabelledRows | None = None,

@@ -20,6 +20,7 @@ from ranker.runs.gather import RunInputs, RunRows
 from ranker.runs.inspected import InspectedModels, Models, inspect_models
 from ranker.runs.plan import BACKEND, applicable_factors, default_factors, plan
 from ranker.runs.rows import NamedDataset, RowsFile
+from ranker.runs.signatures import checked
 from ranker.runs.task import NamedTask, decide_task
 from ranker.runtime.runtime import Runtime
 from ranker.scoring.score import Evidence
@@ -64,11 +65,12 @@ def _backend(evidence: Evidence) -> Settings:
     return backend
 
 
+@checked
 def explain(
     models: Models,
-    task: Task,
-    example: Example,
+    example: Example | str | Sequence[str],
     *,
+    task: Task | None = None,
     evidence: Evidence = Evidence(),
     toward: int | None = None,
     designed: str | None = None,
@@ -78,8 +80,8 @@ def explain(
 
     Args:
         models: one or more: references, or inspected models.
-        task: their task.
-        example: the text. Without a target, factors that need its label have no value.
+        example: a text, a pair of them, or an example. Without a target, factors that need its label have no value.
+        task: their task; None takes the models' own labels.
         evidence: the attribution backend, by default SHAP, and the factors, by default all built-in ones. The backend
             "none" leaves predictions and baselines.
         toward: index of the label that positive scores speak for. None takes the only label of the backend's scores,
@@ -88,20 +90,26 @@ def explain(
         runtime: how models run, and where answers are stored.
 
     Raises:
-        UsageError: an unknown backend, a target that is no class, or a label that the backend's attributions cannot be
-            turned toward.
+        UsageError: an unknown backend, models that share no labels, a target that is no class, or a label that the
+            backend's attributions cannot be turned toward.
         ModelError: no model could be run.
         StoreError: the store cannot be read or written.
 
     Example:
         >>> from ranker import Evidence, explain, load_set, load_suite
         >>> models, rows = load_suite(["hans-sub-mini"]).models[-1:], load_set("hans-sub", limit=10)
-        >>> explain(models, rows.task, rows.examples[0], evidence=Evidence("occlusion"))
+        >>> explain(models, rows.examples[0], task=rows.task, evidence=Evidence("occlusion"))
         'Although the clerks filmed the drivers visited the nurse. / The clerks filmed...': non-entailment
         inoc-4000 non-entailment 99.7 %
         words by occlusion, toward entailment
+        >>> explain(models, "The nurse ran.", evidence=Evidence("none")).example.segments
+        ('The nurse ran.',)
     """
     inspected = inspect_models(models)
+    if not isinstance(example, Example):
+        texts = (example,) if isinstance(example, str) else tuple(example)
+        task, _, example = text_example(texts, None, NamedTask(task), inspected)
+    task = task or decide_task(NamedTask(None), infos=inspected.infos)
     rows = RunRows(LabelledDataset("example", task, (example,), 1, designed), (example,))
     inputs = RunInputs(inspected, rows).with_shortcut(evidence.shortcut)
     task = inputs.rows.ood.task

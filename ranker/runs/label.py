@@ -13,10 +13,12 @@ from factors import Example
 from factors.types import Ints
 from ranker.datasets.identity import fingerprint, row_key
 from ranker.datasets.pools import check_ids, check_text_counts, distinct_rows, with_labelled
-from ranker.errors import DataError, UsageError, range_error
+from ranker.errors import DataError, UsageError, listed, range_error
 from ranker.labelling.session import RANDOM, LabelEvent, Session
 from ranker.labelling.sheet import Line
+from ranker.numbers import counted
 from ranker.results.label_ranking import LabelledModel, LabelRanking
+from ranker.results.result import NAMES
 from ranker.runs.collect import unanswered
 from ranker.runs.inspected import InspectedModels, Models, inspect_models
 from ranker.runs.label_predictions import (
@@ -30,6 +32,7 @@ from ranker.runs.label_predictions import (
 )
 from ranker.runs.pool import MAX_COMPARED_ROWS, compared_rows, most_compared, positions_among, small_pool_notes
 from ranker.runs.rows import RowsFile, UnlabelledRows, as_pool, read_pool_rows
+from ranker.runs.signatures import checked
 from ranker.runs.task import NamedTask, decide_task
 from ranker.runtime.runtime import Runtime
 from ranker.tasks.base import Task
@@ -49,7 +52,7 @@ FIRST_ROWS = (
 COMPARED_ROWS = "answers are compared on %d of the %d rows of the pool, among which rows are chosen"
 
 
-@dataclass
+@dataclass(repr=False)
 class Labelling:
     """A labelling session in terms of rows and labels, without input and output. Its state is the pool and the lines.
 
@@ -68,7 +71,7 @@ class Labelling:
     Example:
         >>> from ranker import label, load_set, load_suite
         >>> rows = load_set("hans-sub", limit=40)
-        >>> session = label(rows.examples, load_suite(["hans-sub-mini"]).models[-3:], task=rows.task)
+        >>> session = label(load_suite(["hans-sub-mini"]).models[-3:], rows.examples, task=rows.task)
         >>> for _ in range(3):
         ...     row = session.next()
         ...     session.tell(row, rows.task.labels[row.target])
@@ -89,6 +92,14 @@ class Labelling:
 
     def __post_init__(self) -> None:
         self._places = {row_key(row): place for place, row in reversed(list(enumerate(self.rows)))}
+
+    def __repr__(self) -> str:
+        rows, answers = counted(len(self.rows), "row"), counted(len(self.session.answered), "answer")
+        return f"<Labelling of {rows} of {self.task.name} by {listed(self.models, NAMES)}: {answers}>"
+
+    def _repr_html_(self) -> str:
+        """Return the models in order for a notebook."""
+        return self.ranking()._repr_html_()
 
     @property
     def metric(self) -> str:
@@ -278,9 +289,10 @@ class Labelling:
         return self.predictions.balance(self.session, np.array([self.place(row) for row in rows]))
 
 
+@checked
 def label(
-    pool: UnlabelledRows,
     models: Models,
+    pool: UnlabelledRows,
     *,
     task: Task | None = None,
     labelled: Sequence[Example] = (),
@@ -293,8 +305,8 @@ def label(
     """Start or continue a labelling session: it picks the next row, ranks models by the answers, and says when to stop.
 
     Args:
-        pool: rows of the domain, whose labels are ignored; a file of rows, or rows in memory.
         models: a suite, references to models, or inspected models.
+        pool: rows of the domain, whose labels are ignored; a file of rows, or rows in memory.
         task: task of the models; None takes their own labels.
         labelled: rows labelled by others; several answers to one row are noisy readings of one label. Rows outside the
             pool count as well.
@@ -317,7 +329,7 @@ def label(
     Example:
         >>> from ranker import label, load_set, load_suite
         >>> rows = load_set("hans-sub", limit=40)
-        >>> session = label(rows.examples, load_suite(["hans-sub-mini"]).models[-3:], task=rows.task)
+        >>> session = label(load_suite(["hans-sub-mini"]).models[-3:], rows.examples, task=rows.task)
         >>> row = session.next()
         >>> session.tell(row, "entailment")
         >>> session.undo() == row

@@ -13,6 +13,7 @@ from ranker.results.ranking import Ranking
 from ranker.runs.decide import decide_plan
 from ranker.runs.gather import gather_without_truth
 from ranker.runs.plan import Plan, plan
+from ranker.runs.signatures import checked
 from ranker.runtime.runtime import Runtime
 from ranker.scoring.over_tasks import TaskOutcomes, parts, task_outcomes
 from ranker.scoring.paired_comparison import FEW_CLUSTERS, FEW_ROWS
@@ -95,6 +96,7 @@ def match_tasks(references: Sequence[str | Path], options: SourceOptions) -> Mat
     return MatchedTasks(texts, shared, only, tuple(place.by_model for place in places), groups, shelf)
 
 
+@checked
 def over_tasks(
     references: Sequence[str | Path],
     options: SourceOptions = SourceOptions(),

@@ -15,12 +15,14 @@ from ranker.runs.inspected import Models, inspect_models
 from ranker.runs.plan import Plan, plan
 from ranker.runs.rows import NamedDataset, RowsFile
 from ranker.runs.run_measurements import assemble_ranking, measure_run
+from ranker.runs.signatures import checked
 from ranker.runtime.runtime import Runtime
 from ranker.scoring.evaluation import STEPS, evaluate
 from ranker.scoring.score import Evidence
 from ranker.tasks.metrics import LabelScore
 
 
+@checked
 def rank(
     models: Models,
     examples: LabelledDataset | NamedDataset | str,

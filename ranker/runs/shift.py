@@ -24,6 +24,7 @@ from ranker.limits import LIMITS, Limits
 from ranker.results.shift import Shift
 from ranker.runs.inspected import Models, inspect_models
 from ranker.runs.over_sets import over_sets
+from ranker.runs.signatures import checked
 from ranker.runs.task import NamedTask, decide_task, mask_empty_words
 from ranker.runtime.runtime import Runtime
 from ranker.tasks.classes import ClassificationTask, has_labels, require_labels
@@ -108,6 +109,7 @@ class ShiftRequest:
     runtime: Runtime = Runtime()
 
 
+@checked
 def shift(
     *texts: Texts,
     by: str | None = None,

@@ -19,6 +19,7 @@ from ranker.runs.asked_judges import Answering, JudgeMarks, ask, ask_verdicts, c
 from ranker.runs.inspected import InspectedModels
 from ranker.runs.judges import Judges, judged_run, marks_of, needed
 from ranker.runs.rows import UnlabelledRows
+from ranker.runs.signatures import checked
 from ranker.runtime.runtime import Runtime
 from ranker.sources.tables.raters import alpha
 from ranker.statistics import preferences as statistics
@@ -34,6 +35,7 @@ TINY = 1e-12
 """Least difference between marks that is divided by."""
 
 
+@checked
 def rank_votes(
     votes: VoteFile,
     *,

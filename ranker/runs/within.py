@@ -15,12 +15,14 @@ from ranker.runs.gather import RunInputs, RunRows, gather_without_truth
 from ranker.runs.inspected import Models
 from ranker.runs.plan import plan
 from ranker.runs.rows import RowsFile
+from ranker.runs.signatures import checked
 from ranker.runtime.runtime import Runtime
 from ranker.scoring.over_tasks import TaskOutcomes, parts, task_outcomes
 from ranker.scoring.score import Evidence
 from ranker.tasks.metrics import LabelScore
 
 
+@checked
 def decide_within(
     models: Models,
     rows: RowsFile | str | Path,

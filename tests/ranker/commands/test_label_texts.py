@@ -92,7 +92,7 @@ def test_a_session_says_what_a_decision_by_its_answers_says(folder, rows):
     truth = json.loads((folder / "truth.json").read_text())
     with contextlib.chdir(folder):
         runtime, task = Runtime(store=None), TextTask("text")
-        session = label("pool.csv", list(MODELS), task=task, settings=LabelSettings("order"), runtime=runtime)
+        session = label(list(MODELS), "pool.csv", task=task, settings=LabelSettings("order"), runtime=runtime)
         answered = []
         for _ in range(4):
             row = session.next()
@@ -337,7 +337,7 @@ def test_sessions_of_texts_end_in_time(tmp_path, monkeypatch, count):
         truth, said = write_systems(tmp_path, seed)
         models = load_suite([f"{name}.csv" for name in said])
         settings = LabelSettings(rule="order", shortfall=LOST_IN_SESSION)
-        session = label(RowsFile(Path("pool.csv")), models, task=task, settings=settings, runtime=Runtime(store=None))
+        session = label(models, RowsFile(Path("pool.csv")), task=task, settings=settings, runtime=Runtime(store=None))
         while not session.ranking().loses_little and len(session.lines) < 50:
             row = session.next()
             session.tell(row, truth[int(row.id)])

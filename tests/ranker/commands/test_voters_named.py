@@ -123,6 +123,6 @@ def test_python_takes_voters_too(folder):
     by_role = decide(["a.csv", "b.csv", "c.csv"], "ten.csv", pool="pool.csv", voters=[trusted])
     assert by_role.header.voters == {"good": 2.0}
     rows = [{"id": str(n), "text": f"row {n}"} for n in range(ROWS)]
-    alone, beside = (label(rows, ["a.csv", "b.csv", "c.csv"], voters=voters) for voters in ((), ["good.csv"]))
+    alone, beside = (label(["a.csv", "b.csv", "c.csv"], rows, voters=voters) for voters in ((), ["good.csv"]))
     assert beside.models == alone.models == ("a", "b", "c")
     assert beside.ranking().p_beats != alone.ranking().p_beats

@@ -15,13 +15,28 @@ def board():
     return compare(list(rows()))
 
 
-@pytest.mark.parametrize(("make", "first"), [(toy, "learning-curve"), (toy_decision, "heatmap"), (board, "ranks")])
+@pytest.mark.parametrize(("make", "first"), [(toy, "learning-curve"), (toy_decision, "accuracies"), (board, "ranks")])
 def test_the_first_figure_is_drawn_unasked(make, first):
     """A notebook gets it as SVG, a shell its name in a line, everybody matplotlib's own figure."""
     drawn = make().plot()
     assert (drawn.name, repr(drawn)) == (first, f"<figure {first}: {drawn.title}>")
     assert drawn._repr_svg_().startswith("<?xml")
     assert drawn.figure.axes
+    assert drawn.title in " ".join(text.get_text() for text in drawn.figure.texts)
+
+
+def test_a_title_stands_above_its_figure_and_fits():
+    """In lines as wide as the figure, which becomes so much taller; the axes keep their size."""
+    (in_report,) = (one for one in figures.drawings(toy_decision(), figures.ALL["decision"]) if one.name == "heatmap")
+    drawn = toy_decision().plot("heatmap").figure
+    (title,) = (text for text in drawn.texts if "order" in text.get_text())
+    drawn.canvas.draw()
+    box = title.get_window_extent()
+    assert 0 <= box.x0 < box.x1 <= drawn.bbox.x1
+    assert box.y1 <= drawn.bbox.y1
+    assert title.get_text().count("\n") == 1
+    before, after = (one.axes[0].get_window_extent() for one in (in_report.figure, drawn))
+    assert (after.width, after.height) == pytest.approx((before.width, before.height))
 
 
 @pytest.mark.parametrize("make", [toy, toy_decision])

@@ -22,7 +22,7 @@ def models():
 def explanation(models):
     """A pair of texts as these models see it, by scores that add up."""
     rows = load_set("hans-sub", limit=10)
-    return explain(models, rows.task, rows.examples[0], evidence=Evidence("shap:max_evaluations=60"))
+    return explain(models, rows.examples[0], task=rows.task, evidence=Evidence("shap:max_evaluations=60"))
 
 
 def test_values_for_shap_add_up_to_the_log_odds(explanation):
@@ -64,7 +64,7 @@ def test_records_for_captum_hold_what_its_picture_shows(explanation):
 def test_scores_that_do_not_add_up_are_refused_by_shap(models):
     """Its plots would state a sum that is none of the model's; captum's picture takes any scores."""
     rows = load_set("hans-sub", limit=10)
-    explanation = explain(models[-1:], rows.task, rows.examples[0], evidence=Evidence("occlusion"))
+    explanation = explain(models[-1:], rows.examples[0], task=rows.task, evidence=Evidence("occlusion"))
     with refuses(UsageError, option="attribution", value="occlusion", allowed=("shap", "ig")):
         explanation.to_shap()
     assert len(explanation.to_captum()) == 1
@@ -82,7 +82,7 @@ def test_a_model_is_named_where_there_are_several(explanation):
 def test_without_scores_there_is_nothing_to_export(models):
     """Answers alone have no words to show."""
     rows = load_set("hans-sub", limit=10)
-    plain = explain(models[-1:], rows.task, rows.examples[0], evidence=Evidence("none"))
+    plain = explain(models[-1:], rows.examples[0], task=rows.task, evidence=Evidence("none"))
     for export in (plain.to_shap, plain.to_captum):
         with refuses(UsageError, option="attribution", value="none"):
             export()

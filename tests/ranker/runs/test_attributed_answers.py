@@ -159,7 +159,7 @@ def test_a_killed_model_goes_on_behind_what_is_stored(tmp_path):
 
 def test_an_explanation_shows_answers_and_the_words_behind_them(tmp_path):
     """The words of a tagger that finds nothing have no scores, and its factors say why."""
-    explanation = explain(weighers(tmp_path, "b", "z"), TASK, ROWS[1], evidence=Evidence(factors=GENERIC))
+    explanation = explain(weighers(tmp_path, "b", "z"), ROWS[1], task=TASK, evidence=Evidence(factors=GENERIC))
     first, second = explanation.readings
     assert (explanation.label, explanation.labels, explanation.toward) == ("B O O O O", (), TASK.outputs[0])
     assert [reading.predicted for reading in explanation.readings] == ["O O B O O", "O O O O O"]
@@ -168,10 +168,10 @@ def test_an_explanation_shows_answers_and_the_words_behind_them(tmp_path):
     assert (first.within_tolerance, second.within_tolerance, second.scored) == (True, True, False)
     assert second.undefined == dict.fromkeys(("CONCENTRATION", "STOP-SHARE"), UNATTRIBUTED)
     assert type(explanation).from_dict(json.loads(json.dumps(explanation.to_dict()))).to_dict() == explanation.to_dict()
-    plain = explain([Tagger("b")], PlainTask("plain"), ROWS[1], evidence=Evidence("none"))
+    plain = explain([Tagger("b")], ROWS[1], task=PlainTask("plain"), evidence=Evidence("none"))
     assert (plain.readings[0].predicted, plain.readings[0].scored) == ("O O B O O", False)
     with refuses(UsageError, option="attribution", value="shap", allowed=("none",)):
-        explain([Tagger("b")], PlainTask("plain"), ROWS[1])
+        explain([Tagger("b")], ROWS[1], task=PlainTask("plain"))
 
 
 @pytest.fixture(scope="module")

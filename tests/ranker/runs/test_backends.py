@@ -152,4 +152,4 @@ def test_a_backend_stands_once_and_none_alone(line):
 def test_one_row_is_explained_by_one_backend(models, rows):
     """A picture has one."""
     with refuses(UsageError, option="attribution", value="shap,lime"):
-        explain(models, rows.task, rows.examples[0], evidence=Evidence("shap,lime"))
+        explain(models, rows.examples[0], task=rows.task, evidence=Evidence("shap,lime"))

@@ -33,7 +33,7 @@ class Polite(TextSource):
 
 def test_the_top_words_are_removed_and_kept():
     """Of six words two are top words, "please" and the first of equals; without them .3 is left of .9, alone .6."""
-    explanation = explain([Polite("please")], TASK, ROW, evidence=EVIDENCE)
+    explanation = explain([Polite("please")], ROW, task=TASK, evidence=EVIDENCE)
     values = explanation.readings[0].factors
     assert values["COMPREHENSIVENESS"] == pytest.approx(0.9 - 0.3)
     assert values["SUFFICIENCY"] == pytest.approx(0.9 - 0.6)
@@ -42,7 +42,7 @@ def test_the_top_words_are_removed_and_kept():
 def test_the_predicted_label_counts():
     """Where "rude" is predicted, its probability counts: .7 of the text, .7 without a word, and .7 of one word."""
     rude = replace(ROW, segments=("Come here now.",))
-    values = explain([Polite("please")], TASK, rude, evidence=EVIDENCE).readings[0].factors
+    values = explain([Polite("please")], rude, task=TASK, evidence=EVIDENCE).readings[0].factors
     assert values == pytest.approx({"COMPREHENSIVENESS": 0, "SUFFICIENCY": 0})
 
 
@@ -60,6 +60,6 @@ def test_a_run_ranks_by_them(tmp_path):
         return [model.name for model in decision.found.models]
 
     assert ranked() == ranked() == ["please", "nothing"]
-    unnamed = explain([Polite("please")], TASK, ROW, evidence=Evidence(EVIDENCE.attribution))
+    unnamed = explain([Polite("please")], ROW, task=TASK, evidence=Evidence(EVIDENCE.attribution))
     assert "CONF" in unnamed.readings[0].factors
     assert "SUFFICIENCY" not in unnamed.readings[0].factors

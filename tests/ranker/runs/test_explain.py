@@ -76,7 +76,7 @@ def explained(*models, example=EXAMPLE, **given):
         given.pop("attribution", None), given.pop("factors", None), shortcut=given.pop("shortcut", None)
     )
     with patch("ranker.runs.explain.inspect_models", lambda _: found), patch("ranker.runs.explain.collect", collected):
-        return explain(models, models[0].task, example, evidence=evidence, **given)
+        return explain(models, example, task=models[0].task, evidence=evidence, **given)
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +89,7 @@ def real():
             TextClassifier, "load", lambda *args, **more: networks.add((c := load(*args, **more)).model) or c
         )
         loaded = sets.load("hans-sub")
-        explanation = explain(suites.load(["hans-sub-mini"]).models[:2], loaded.task, loaded.examples[0])
+        explanation = explain(suites.load(["hans-sub-mini"]).models[:2], loaded.examples[0], task=loaded.task)
     gc.collect()
     assert not networks
     return explanation

@@ -264,7 +264,7 @@ def test_an_id_with_two_texts_is_refused_if_answers_are_joined_by_ids(ask, tmp_p
         if ask == "run":
             return gather_without_truth(tables, rows, pool)
         task = ClassificationTask("mood", ("bad", "good"))
-        return label(sets.unlabelled(pool), tables, task=task, labelled=labelled(rows, task).examples)
+        return label(tables, sets.unlabelled(pool), task=task, labelled=labelled(rows, task).examples)
 
     gathered([{"id": "r1", "text": "Text 1.", "label": "good"}, {"id": "r2", "text": "Text 2.", "label": "bad"}])
     with refuses(UsageError, option="id", value="r1"):

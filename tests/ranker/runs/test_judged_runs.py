@@ -162,7 +162,7 @@ def test_what_needs_labels_is_refused():
     with refuses(UsageError, option="attribution", value="shap", allowed=("none",)):
         rank(suite(), a_set(), probe=5, evidence=Evidence("shap"))
     with refuses(LabelError, place="`label`"):
-        label(ROWS, suite(), task=TASK)
+        label(suite(), ROWS, task=TASK)
     factors = [BUILTIN["NLL"]]
     found = rank(suite(), a_set(), probe=5, evidence=Evidence(factors=factors))
     assert list(found.header.left_out)[0] == "NLL"

@@ -63,7 +63,7 @@ def unlabelled(rows):
 
 def chosen(models, task, pool, count, rule="order", **given):
     """Rows to label next."""
-    return label(pool, models, task=task, settings=LabelSettings(rule), **given).next_batch(count)
+    return label(models, pool, task=task, settings=LabelSettings(rule), **given).next_batch(count)
 
 
 def filled(pool, rows, column="label"):
@@ -83,7 +83,7 @@ def test_the_choice_looks_at_no_label(suite, rows, task, runtime):
 
 def test_how_often_each_label_is_predicted_is_said_of_the_rows_together(suite, rows, task, runtime):
     """Shares of all answers of all models to these rows, and to no others."""
-    session = label(unlabelled(rows), suite, task=task, runtime=runtime)
+    session = label(suite, unlabelled(rows), task=task, runtime=runtime)
     some = session.next_batch(10)
     seen, _, _ = predictions(suite, task, some, runtime)
     share = 100 * np.mean(seen.predicted == 1)
@@ -98,12 +98,12 @@ def test_how_often_each_label_is_predicted_is_said_of_the_rows_together(suite, r
 
 def test_accuracies_that_a_suite_states_count(suite, rows, task, runtime):
     """The session knows those of all models, and says so once; of models that nobody vouches for it knows none."""
-    session = label(unlabelled(rows), suite, task=task, runtime=runtime)
+    session = label(suite, unlabelled(rows), task=task, runtime=runtime)
     assert session.predictions.pool.in_domain_accuracy.tolist() == [model.in_domain_accuracy for model in suite.models]
     assert (session.session.learner.patterns.in_domain == session.predictions.pool.in_domain_accuracy).all()
     assert sum("in-domain" in note for note in session.opening_notes()) == 1
     strangers = Suite("", tuple(replace(model, in_domain_accuracy=None) for model in suite.models))
-    session = label(unlabelled(rows), strangers, task=task, runtime=runtime)
+    session = label(strangers, unlabelled(rows), task=task, runtime=runtime)
     assert session.predictions.pool.in_domain_accuracy is None
     assert not any("in-domain" in note for note in session.opening_notes())
 
@@ -111,7 +111,7 @@ def test_accuracies_that_a_suite_states_count(suite, rows, task, runtime):
 def test_constant_models_are_named(suite, rows, task, runtime):
     """A session, and a decision with a pool, name the models that predict one label on every row, and no others."""
     pool = unlabelled(rows)
-    session = label(pool, suite, task=task, runtime=runtime)
+    session = label(suite, pool, task=task, runtime=runtime)
     constant = [
         name for name in session.models if len({session.predictions_for(row)[name] for row in session.rows}) == 1
     ]
@@ -196,7 +196,7 @@ def small_pool_sentence(pool_rows, models, caplog, runtime):
     """What a session and a decision say of a small pool, which is the same."""
     task, files = sets.cards()["hans-sub"].task, inspect_models(models)
     caplog.clear()
-    label(pool_rows, files, task=task, runtime=runtime)
+    label(files, pool_rows, task=task, runtime=runtime)
     texts = {row.segments for row in pool_rows[:3]}
     answered = tuple(row for row in sets.load("hans-sub").examples if row.segments in texts)
     labelled_rows = sets.LabelledDataset("own", task, answered, len(answered))
@@ -305,8 +305,8 @@ def test_a_decision_with_a_pool_can_go_by_accuracy_and_by_what_needs_no_label(su
 def test_a_session_by_a_metric_says_what_a_decision_says(suite, rows, task, runtime):
     """Order, scores and intervals by macro-F1 after eight answers, as `decide` has them from the same labels."""
     settings = LabelSettings(metric="macro-f1", label_noise=LABEL_NOISE)
-    session = label(unlabelled(rows), suite, task=task, settings=settings, runtime=runtime)
-    by_accuracy = label(unlabelled(rows), suite, task=task, runtime=runtime)
+    session = label(suite, unlabelled(rows), task=task, settings=settings, runtime=runtime)
+    by_accuracy = label(suite, unlabelled(rows), task=task, runtime=runtime)
     targets, answered = {row.segments: row.target for row in rows}, []
     for _ in range(8):
         row = session.next()
@@ -337,7 +337,7 @@ def test_a_session_by_a_metric_says_what_a_decision_says(suite, rows, task, runt
 def test_a_metric_that_a_session_cannot_have_is_one_line(suite, rows, task, runtime, settings, says):
     """An unknown one, one that is not proven, and one that labels do not give."""
     with pytest.raises(UsageError, match=says):
-        label(unlabelled(rows), suite, task=task, settings=settings, runtime=runtime)
+        label(suite, unlabelled(rows), task=task, settings=settings, runtime=runtime)
 
 
 def test_more_labels_than_rows_in_the_pool(suite, rows, runtime):
