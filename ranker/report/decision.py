@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate, pairwise
 from typing import Any
@@ -52,6 +52,9 @@ MAX_GRADED_MODELS = 12
 
 MAX_ID_CHARACTERS = 24
 """Characters shown of a row's id; ample for a hash."""
+
+RIGHT, WRONG = "✓", "✗"
+"""Marks of a right answer, and of a wrong one."""
 
 MAX_UNFOLDED_ROWS = 20
 """Rows of a table that a page shows unfolded, at most."""
@@ -389,10 +392,11 @@ def graded_rows(ranking: Ranking) -> Table:
 
     listed = sorted(decision.rows, key=lambda row: -spread(row))[:MAX_LISTED_ROWS]
     texts = ["text"] if any(row.text for row in listed) else []
+    is_right = are_right_or_wrong(outcomes[row.id][name] for row in listed for name in names)
     rows = [
         (
             *(row.id, *(shorten(row.text) for _ in texts), shorten(row.label)),
-            *(f"{shorten(row.predicted[name])} ({outcomes[row.id][name]:.3g})" for name in names),
+            *(judged_answer(shorten(row.predicted[name]), outcomes[row.id][name], is_right) for name in names),
         )
         for row in listed
     ]
@@ -401,11 +405,29 @@ def graded_rows(ranking: Ranking) -> Table:
     )
     return table(
         *("Labelled rows", ["row", *texts, "reference", *names], [], rows),
-        help="Each model's answer and, in brackets, its outcome. Rows on which outcomes differ most come first."
+        help=f"Each model's answer{'' if is_right else ' and, in brackets, its outcome'}. "
+        "Rows on which outcomes differ most come first."
         f"{first_rows}{_first_models(decision, MAX_GRADED_MODELS)}",
         formats=("markdown", "html", "pairs"),
         place=_place(rows),
     )
+
+
+def are_right_or_wrong(outcomes: Iterable[float]) -> bool:
+    """Tell whether outcomes are 1 for a right answer and 0 for a wrong one, all that are known."""
+    return {*outcomes} <= {0.0, 1.0}
+
+
+def judged_answer(answer: str, outcome: float, is_right: bool) -> str:
+    """Return an answer with its outcome: a mark if that is right or wrong, else a number.
+
+    Example:
+        >>> judged_answer("positive", 1.0, True), judged_answer("", 0.0, True), judged_answer("A dog.", 0.5, False)
+        ('✓ positive', '✗', 'A dog. (0.5)')
+    """
+    if is_right:
+        return f"{RIGHT if outcome else WRONG} {answer}".strip()
+    return f"{answer} ({outcome:.3g})" if answer else f"{outcome:.3g}"
 
 
 def shorten(text: str) -> str:
@@ -424,24 +446,26 @@ def flips(ranking: Ranking) -> Table:
     listed = sorted(differing, key=lambda n: (lead[n] > 0, n))[:MAX_LISTED_ROWS]
     texts = any(labelled_rows[scores.examples[n]].text for n in listed if scores.examples[n] in labelled_rows)
     labels = any(row.predicted for row in labelled_rows.values())
+    is_right = are_right_or_wrong(scores.outcomes[m][n] for n in listed for m in (0, 1))
     rows = []
     for n in listed:
         row = labelled_rows.get(scores.examples[n], RowResult(scores.examples[n], "", {}))
-        outcomes = [f"{scores.outcomes[m][n]:.3g}" for m in (0, 1)]
-        pairs = zip(scores.models, outcomes, strict=False)
-        answers = [f"{row.predicted[model]} ({outcome})" if row.predicted else outcome for model, outcome in pairs]
-        cells = [*([row.text] if texts else []), *([row.label] if labels else [])]
+        answers = [
+            judged_answer(row.predicted.get(scores.models[m], ""), float(scores.outcomes[m][n]), is_right)
+            for m in (0, 1)
+        ]
         rows.append(
             (
                 row.id if len(row.id) <= MAX_ID_CHARACTERS else f"{row.id[:MAX_ID_CHARACTERS]}…",
+                *([row.text] if texts else []),
                 "worse" if lead[n] < 0 else "better",
                 *answers,
-                *cells,
+                *([row.label] if labels else []),
             )
         )
-    columns = [*(["text"] if texts else []), *(["true label"] if labels else [])]
+    columns = ["row", *(["text"] if texts else []), f"{scores.models[1]} does", *scores.models[:2]]
     return table(
-        *("Rows on which the two differ", ["row", f"{scores.models[1]} does", *scores.models[:2], *columns], [], rows),
+        *("Rows on which the two differ", [*columns, *(["true label"] if labels else [])], [], rows),
         help="Rows on which the second model does worse come first.",
         formats=("html",),
     )

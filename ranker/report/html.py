@@ -11,9 +11,11 @@ from itertools import zip_longest
 from typing import Any
 
 from ranker.numbers import counted
+from ranker.report.decision import judged_answer
 from ranker.report.document import Document
 from ranker.report.explain import sheet
 from ranker.report.pages import page
+from ranker.report.tables import Table, table
 from ranker.results.explanation import Explanation
 
 MAX_SHOWN_MODELS = 12
@@ -53,4 +55,21 @@ def _examples(explanations: Sequence[Explanation]) -> dict[str, Any]:
         "telling": f"{counted(len(examples), 'example')} on which the most pairs of models disagree"
         f"{f', among those with words that {reads} reads' if reads else ''}.{first}",
         "key": replace(examples[0], reads=reads, marked=marked) if examples else None,
+        "predictions": _predictions(explanations),
     }
+
+
+def _predictions(explanations: Sequence[Explanation]) -> Table:
+    """Tabulate what models predict for examples, where no word has a score."""
+    names = list(dict.fromkeys(reading.name for one in explanations for reading in one.readings))[:MAX_SHOWN_MODELS]
+    rows = []
+    for one in explanations:
+        predicted = {reading.name: reading.predicted for reading in one.readings}
+        answers = (
+            judged_answer(predicted[name], predicted[name] == one.label, is_right=True)
+            if one.label is not None and name in predicted
+            else predicted.get(name, "")
+            for name in names
+        )
+        rows.append((one.example.id, " / ".join(one.example.segments), one.label or "", *answers))
+    return table("Predictions", ["row", "text", "true label", *names], [], rows)

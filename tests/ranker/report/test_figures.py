@@ -12,7 +12,7 @@ from ranker.report import figures
 
 EXPECTED = {
     toy: ["learning-curve", "against-acc", "distribution", "heatmap"],
-    toy_decision: ["heatmap", "accuracies"],
+    toy_decision: ["accuracies", "heatmap"],
 }
 HEATMAPS = {toy: figures.methods_heatmap, toy_decision: figures.models_heatmap}
 

@@ -730,7 +730,9 @@ def test_a_page_without_attributions_promises_no_scores():
     bare = dataclasses.replace(telling(), attribution="none")
     nowhere = tuple(
         dataclasses.replace(
-            reading, words=tuple(dataclasses.replace(word, score=None, read=False) for word in reading.words)
+            reading,
+            words=tuple(dataclasses.replace(word, score=None, read=False) for word in reading.words),
+            **({"predicted": "no", "probabilities": {"no": 0.9, "yes": 0.1}} if reading is bare.readings[0] else {}),
         )
         for reading in bare.readings
     )
@@ -743,9 +745,11 @@ def test_a_page_without_attributions_promises_no_scores():
     )
     assert "not seen" not in page
     assert "score of each word" not in page
-    assert "<summary>Factor values</summary>" in page
     assert "Scores in numbers" not in page
-    assert "1 example on which the most pairs of models disagree. Factor values are below each example." in page
+    assert "What the models look at" not in page
+    assert "1 example on which the most pairs of models disagree." in page
+    (cells,) = re.findall(r'<th scope="row"><span>e0</span></th>(.*)', page)
+    assert re.findall(r"<td[^>]*>(.*?)</td>", cells)[1:] == ["yes", "✗ no", "✓ yes", "✓ yes"]
     assert "Factor values and the score of each word are below each example." in report.render(toy(), "html")
 
 
