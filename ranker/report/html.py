@@ -61,15 +61,17 @@ def _examples(explanations: Sequence[Explanation]) -> dict[str, Any]:
 
 def _predictions(explanations: Sequence[Explanation]) -> Table:
     """Tabulate what models predict for examples, where no word has a score."""
-    names = list(dict.fromkeys(reading.name for one in explanations for reading in one.readings))[:MAX_SHOWN_MODELS]
+    names = list(dict.fromkeys(reading.name for example in explanations for reading in example.readings))[
+        :MAX_SHOWN_MODELS
+    ]
     rows = []
-    for one in explanations:
-        predicted = {reading.name: reading.predicted for reading in one.readings}
+    for example in explanations:
+        predicted = {reading.name: reading.predicted for reading in example.readings}
         answers = (
-            judged_answer(predicted[name], predicted[name] == one.label, is_right=True)
-            if one.label is not None and name in predicted
+            judged_answer(predicted[name], predicted[name] == example.label, is_right=True)
+            if example.label is not None and name in predicted
             else predicted.get(name, "")
             for name in names
         )
-        rows.append((one.example.id, " / ".join(one.example.segments), one.label or "", *answers))
+        rows.append((example.example.id, " / ".join(example.example.segments), example.label or "", *answers))
     return table("Predictions", ["row", "text", "true label", *names], [], rows)
