@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -44,9 +45,21 @@ def make(folder: Path, work: Path) -> None:
     text = TOP
     for name, (title, command) in PAGES.items():
         ranker(work, *shlex.split(command), "--format", "html", "--output", str(folder / "gallery" / f"{name}.html"))
-        text += f"\n## {title}\n\n[See the page: {title[0].lower()}{title[1:]}](gallery/{name}.html)\n"
+        see, page = f"See the page: {title[0].lower()}{title[1:]}", folder / "gallery" / f"{name}.html"
+        picture = f"![{see}](gallery/{name}.png)" if screenshot(page) else see
+        text += f"\n## {title}\n\n[{picture}](gallery/{name}.html)\n"
         text += f"\n```\nrank-models {command} --format html --output {name}.html\n```\n"
     (folder / "gallery.md").write_text(text, encoding="utf-8")
+
+
+def screenshot(page: Path) -> bool:
+    """Write what the first screen of a page shows beside it; False without chromium."""
+    if (chromium := shutil.which("chromium")) is None:
+        return False
+    picture = page.with_suffix(".png")
+    options = ["--headless", "--no-sandbox", "--hide-scrollbars", "--window-size=1280,900", f"--screenshot={picture}"]
+    subprocess.run([chromium, *options, page.as_uri()], check=True, capture_output=True)
+    return True
 
 
 def write_files(work: Path) -> None:

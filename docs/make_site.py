@@ -26,6 +26,8 @@ PAGES, SITE = ROOT / "build" / "pages", ROOT / "build" / "site"
 OF_ROOT = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
 LINK = re.compile(r"\]\((?!https?:|#)([^)#\s]+)")
 PICTURES = {"image/svg+xml": "svg", "image/png": "png"}
+UNSEARCHED = ("CHANGELOG.md", "modules.md", "results/")
+"""Pages that the search leaves out, and folders of them: they hold every word, and answer few questions."""
 NAMED = re.compile(r"(?m)^```(\w+) ([\w.]+)$")
 """A fence of a block that is a file."""
 
@@ -39,7 +41,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as work:
         gallery.make(PAGES, Path(work))
     program = Path(sys.executable).with_name("zensical")
-    sys.exit(subprocess.run([program, "build", "--strict", "--clean"], cwd=ROOT).returncode)
+    if failed := subprocess.run([program, "build", "--strict", "--clean"], cwd=ROOT).returncode:
+        sys.exit(failed)
+    sys.stdout.write(
+        f"the site is in {SITE.relative_to(ROOT)}; to see it: python3 -m http.server -d {SITE.relative_to(ROOT)}\n"
+    )
 
 
 def sources() -> list[Path]:
@@ -80,7 +86,8 @@ def moved_page(source: Path, target: Path) -> str:
         return f"]({os.path.relpath(PAGES / place(wanted), target.parent)}" if wanted.exists() else link[0]
 
     text = NAMED.sub(r'```\1 title="\2"', source.read_text(encoding="utf-8"))
-    return LINK.sub(moved, text)
+    searched = not place(source).as_posix().startswith(UNSEARCHED)
+    return LINK.sub(moved, text if searched else f"---\nsearch:\n  exclude: true\n---\n\n{text}")
 
 
 def shown(cell: dict[str, Any], number: int, page: Path) -> str:
