@@ -19,6 +19,10 @@ LABELS = 10
 """Labels to give before the next look where no number is known."""
 
 
+MAX_ROWS = 100
+"""Labelled rows up to which rows without labels are advised: beside 50 they were measured to tell much."""
+
+
 @dataclass(frozen=True)
 class Worth:
     """Pairs of models in their true order by ten rows, in percent, as measured on real sets.
@@ -61,8 +65,10 @@ def next_step(ranking: Ranking, decision: Decision) -> str:
             f"first, but by {evidence} {name} is better with a probability of "
             f"{probability(decision.p_beats[rival][0])} %."
         )
-    worth = OF_LABELS if answers_are_labels(ranking) else OF_ANSWERS
-    if decision.versus and decision.versus[0].clusters is None and any(row.predicted for row in decision.rows):
+    of_labels = answers_are_labels(ranking)
+    worth = OF_LABELS if of_labels else OF_ANSWERS
+    readable = any(row.predicted for row in decision.rows) and (of_labels or not decision.metric)
+    if readable and ranking.compared <= MAX_ROWS and decision.versus and decision.versus[0].clusters is None:
         return (
             f"Next: add rows without {worth.answers} (--pool). On {worth.sets} sets, ten {worth.answers} alone put "
             f"{worth.alone} % of the pairs of models in their true order; with a pool it was {worth.pool} %, and "

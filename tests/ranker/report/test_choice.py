@@ -179,6 +179,7 @@ def test_many_models_that_are_alike_are_not_all_named():
             with_found(toy_decision(), kind="pool"),
             f"Next: label more rows. In eight of ten cases it takes 12 to 40 until {GOAL} `rank-models label` picks",
         ),
+        (told(of_rows(0.9, 0.88, 0.6, rows=200)), "Next: label more rows."),
         (SITUATIONS["judges alone"][0], "Next: mark ten rows yourself"),
         (SITUATIONS["worse than guessing"][0], "Next: look at rows that it has wrong. Their labels may be swapped"),
         (
