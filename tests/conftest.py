@@ -8,6 +8,7 @@ import string
 from collections.abc import Callable
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from ranker.tasks.classes import ClassificationTask
@@ -17,6 +18,9 @@ if hasattr(signal, "SIGHUP"):
 
 collect_ignore = ["ranker/atheris_readers.py", "processors/noise/sitecustomize.py"]
 """No tests: a program, whose atheris is installed by hand, and a module that puts noise on sums once it is imported."""
+
+hypothesis.settings.register_profile("untimed", deadline=None)
+hypothesis.settings.load_profile("untimed")  # how long a test takes depends on what runs beside it
 
 LIMIT = 40
 """Tokens that the tiny models take, where their positions have an end."""

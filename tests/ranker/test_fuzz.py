@@ -599,7 +599,7 @@ def test_whatever_is_in_a_file_is_a_result_or_one_line(name, count, tmp_path):
     """No other exception, no second of computing, and no file that is changed, made or removed."""
     reader = READERS[name]
 
-    @settings(max_examples=count, deadline=None, database=None, derandomize=count < 1000,
+    @settings(max_examples=count, database=None, derandomize=count < 1000,
               phases=[Phase.generate, Phase.shrink], suppress_health_check=list(HealthCheck))  # fmt: skip
     @given(reader.inputs)
     def check(content):

@@ -46,7 +46,7 @@ def by_lime(shown, values, width=25.0):
 
 # of a narrower kernel no sample but the whole text has weight, and R2 is that of rounding
 @given(st.integers(1, 12), st.integers(2, 200), st.floats(10, 100), st.integers(0, 1000))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_the_regression_is_limes(words, count, width, seed):
     """On the same samples and answers, lime's own class finds the same coefficients and R2."""
     rng = np.random.default_rng(seed)

@@ -134,7 +134,7 @@ def by_shap(shap, trained, encoding, tree, depth=100):
 
 
 @given(trees())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_a_walk_gives_the_owen_values_of_any_tree(tree):
     """What the tree alone says about masks and weights is the recursion of the definition, whatever the game."""
     size = len(leaves(tree))
@@ -144,7 +144,7 @@ def test_a_walk_gives_the_owen_values_of_any_tree(tree):
 
 
 @given(trees())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_no_set_of_tokens_is_asked_for_twice(tree):
     """The masks of a walk are all different where every group has two members or more, and as many as was foretold."""
     path = walk(tree, EVERYTHING)

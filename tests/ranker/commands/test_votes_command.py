@@ -46,7 +46,7 @@ def test_votes_rank_models(folder, rank_models):
     assert (status, err) == (0, "")
     lines = out.splitlines()
     assert lines[0] == "3 models by 60 votes"
-    assert lines[2] == "First: a"
+    assert lines[2] == "Take a"
     text = " ".join(out.split())
     assert "a is preferred to another model in " in text
     assert "% of 60 votes are ties. Krippendorff's alpha of 2 raters is " in text
@@ -76,7 +76,7 @@ def test_judges_alone_are_not_confirmed(folder, rank_models):
     write_csv("none.csv", [*HEAD, "rater"], [[f"q{n}", "a", "b", "ab"[n % 4 == 0], "gpt"] for n in range(8)])
     status, out, _ = rank_models(*shlex.split("--votes none.csv --judge gpt"))
     assert (status, out.splitlines()[0]) == (0, "2 models by 0 votes")
-    assert out.splitlines()[2].startswith("No person has confirmed this. ")
+    assert out.splitlines()[2] == "Cannot say yet: no person has confirmed that a leads"
 
 
 def test_a_language_model_marks_answers_that_people_compared(folder, rank_models):

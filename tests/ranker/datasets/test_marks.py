@@ -282,7 +282,7 @@ SENTENCES = st.one_of(st.text(min_size=1), st.lists(st.sampled_from(WORDS), min_
 
 
 @pytest.mark.parametrize("rule", RULES)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(segments=st.lists(SENTENCES, min_size=1, max_size=2).map(tuple), parse=st.text(alphabet="()SNVPBAR. \n"))
 def test_no_text_is_too_strange(rule, segments, parse):
     """Whatever comes, each rule gives non-empty spans inside the segments, in order, apart, and the same ones again."""

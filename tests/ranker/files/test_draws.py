@@ -62,7 +62,7 @@ def test_rows_that_are_added_change_little_of_the_draw():
 
 
 @given(st.integers(1, 400), st.integers(1, 60), st.integers(0, 5))
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_rows_one_by_one_and_row_numbers_are_one_draw(size, most, seed):
     """A file whose number of rows is known beforehand has the same rows drawn as a stream."""
     records = ((n + 1, {"text": f"Row {n}."}) for n in range(size))
@@ -89,7 +89,7 @@ def test_a_second_reader_finds_the_same_cells(count, wide, tmp_path_factory):
     """Files of the second opinion, with stray types and empty cells: no draw changes what a cell is read as."""
     folder = tmp_path_factory.mktemp("opinion")
 
-    @settings(max_examples=count, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=count, database=None, suppress_health_check=list(HealthCheck))
     @given(files(wide), st.integers(1, 9))
     def look(file, most):
         arguments, _ = written(file, folder)

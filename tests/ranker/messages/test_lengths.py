@@ -69,7 +69,7 @@ def test_many_and_long_names_make_no_long_message(kind, count, width):
     assert text.isprintable()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(text=st.text(max_size=3_000), place=st.text(max_size=500), end=st.text("abc", min_size=1, max_size=100))
 def test_the_remedy_is_kept(text, place, end):
     """Whatever stands before it: the end of a message is that of its text."""

@@ -151,7 +151,7 @@ def test_the_words_of_two_models(files, answers, rank_models):
     first = found.models[0]
     assert f"fair has macro-f1 {first.outcome:.3f} ({first.low:.3f} to {first.high:.3f}), always" in said
     assert f"The difference is {pair.difference:+.3f} (95 % interval {pair.low:+.3f} to {pair.high:+.3f}; p" in said
-    assert "Next: take fair: no other model is better by more than 0.01, with a probability of 90 % or more." in said
+    assert f"Next: take fair. It is expected to be {first.shortfall:.3f} below the best model." in said
 
 
 def test_three_models_are_put_in_order(files, tmp_path, rank_models):

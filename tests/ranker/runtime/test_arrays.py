@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from factors.types import Attributions
@@ -36,7 +36,6 @@ def attributions(draw):
     )
 
 
-@settings(deadline=None)
 @given(rows=st.lists(attributions(), min_size=1, max_size=4), data=st.data())
 def test_attributions_come_back_to_the_last_bit(rows, data):
     """In any order, and out of a part of a table; Arrow's own reading of the table is the same."""

@@ -46,7 +46,7 @@ def suite(seed=0, models=5, examples=200):
 
 
 @pytest.mark.parametrize("draws", ["exact", 300])
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(
     st.lists(st.integers(0, 100), min_size=2, max_size=5).filter(lambda hits: len(set(hits)) > 1), st.integers(1, 12)
 )
@@ -63,7 +63,7 @@ def test_the_truth_its_negative_and_a_constant(draws, hits, probe):
     assert any("CONSTANT ties all models" in note for note in found.notes)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.integers(0, 999), st.integers(1, 8), st.randoms(use_true_random=False))
 def test_neither_order_nor_other_models_change_a_pair(seed, probe, random):
     """Examples and models in another order, or a model less: every other number of a pair stays, to 1e-9."""

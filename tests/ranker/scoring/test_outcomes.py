@@ -71,7 +71,7 @@ def test_an_evaluation_and_a_decision_take_them(kind):
     assert sum(model.p_best for model in decided.models) == pytest.approx(1)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(0, 10_000))
 def test_right_and_wrong_are_what_the_factor_says(seed):
     """The metric's column of classes is the factor ACC on every row; an answer not given is wrong."""

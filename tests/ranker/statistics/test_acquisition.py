@@ -59,7 +59,7 @@ def left_open(found, rows, goal):
     return total
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(beliefs(), st.sampled_from(["order", "best"]))
 def test_the_next_row_leaves_least_open(found, goal):
     """Of all rows without an answer, by trying each with each answer."""
@@ -69,7 +69,7 @@ def test_the_next_row_leaves_least_open(found, goal):
     assert tried[row] == pytest.approx(min(tried.values()), abs=2e-5)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(beliefs(), st.sampled_from(["order", "best"]))
 def test_each_row_of_a_batch_leaves_least_open(found, goal):
     """With all answers to those before it gone through, which is exact up to sixteen combinations."""
@@ -89,7 +89,7 @@ def after_answers(seed, classes, labels):
     return found, range(len(labels), 16)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(0, 999), st.integers(2, 3), st.sampled_from([4, 5, 6, 10]), st.booleans())
 def test_every_fifth_row_with_one_label_probably_has_another(seed, classes, count, alike):
     """Then the row leaves least open of those nearly as likely to have one as any; else it leaves least of all."""
@@ -101,7 +101,7 @@ def test_every_fifth_row_with_one_label_probably_has_another(seed, classes, coun
     assert tried[row] == pytest.approx(min(tried.values()), abs=2e-5)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.integers(0, 999), st.sampled_from([[], [0], [0, 0, 0]]))
 def test_the_last_two_rows_of_a_batch_seek_a_second_label_where_it_may_be_missing(seed, labels):
     """The probability that all rows have one label is that of the worlds, each row given the world."""
@@ -168,7 +168,7 @@ def test_few_pairs_stand_for_very_many():
     assert min(shares) >= 0.9
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(beliefs(), st.integers(1, 9), st.sets(st.integers(0, 3)))
 def test_rows_are_asked_once(found, count, closed):
     """Neither those that were answered nor closed ones, and as many as are left."""

@@ -16,7 +16,7 @@ def values(draw):
     return rng.integers(4, size=(draw(st.integers(1, 30)), draw(st.integers(1, 5)))) / 4
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(values(), st.sampled_from([0.0, 0.25, 0.6]))
 def test_every_question_is_answered_draw_by_draw(drawn, margin):
     """Ties count half to P(better) and share P(best); a margin includes its end."""
@@ -126,7 +126,7 @@ def test_no_draws_are_no_belief():
             Draws(np.zeros(shape))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(1, 6), st.integers(0, 2**32 - 1))
 def test_each_pair_that_is_not_told_apart_is_in_a_group(models, seed):
     """No group has a pair that is, none is part of another, and every model is in one."""

@@ -18,7 +18,7 @@ def standardised(values):
     return [(value - mean) / spread if spread > 1e-12 else 0.0 for value in values]
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(scores, st.data())
 def test_ties_of_accuracy_and_only_those_go_to_the_other_method(other, data):
     """By ACC where it differs, else by the other method; what both tie stays a tie."""
@@ -31,7 +31,7 @@ def test_ties_of_accuracy_and_only_those_go_to_the_other_method(other, data):
             assert (found[a] > found[b] + 1e-12) == above
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(scores, st.data())
 def test_the_sum_is_of_standardised_scores(other, data):
     """ACC+FACTOR adds the two, each in standard deviations over the models of the draw."""

@@ -7,7 +7,7 @@ from hypothesis.extra.numpy import arrays
 from factors.rounding import TIE
 from ranker.statistics import engine
 
-quick = settings(max_examples=60, deadline=None)
+quick = settings(max_examples=60)
 
 
 @st.composite

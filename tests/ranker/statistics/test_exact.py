@@ -58,7 +58,7 @@ FINE = ("an outlier", "near whole numbers", "two scales", "log losses")
 """Kinds with a structure that may be finer than any grid."""
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.sampled_from([-1.0, 0.0, 1.0]), min_size=1, max_size=30), st.integers(1, 12))
 def test_accuracy_is_the_trinomial_probability(difference, size):
     """With differences of -1, 0 and 1 the answer is the closed form, to rounding."""

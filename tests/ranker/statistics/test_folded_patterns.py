@@ -14,7 +14,7 @@ def pools(draw, least=1):
     return rng.integers(-1, classes, size=(models, rows)), classes
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(pools())
 def test_patterns_are_the_rows_of_the_pool(pool):
     """Each row is of the pattern that says what the models predict on it, and the patterns are distinct and counted."""
@@ -25,7 +25,7 @@ def test_patterns_are_the_rows_of_the_pool(pool):
     assert found.counts.tolist() == [(found.pattern_of_row == pattern).sum() for pattern in range(len(found.predicted))]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(pools())
 def test_agreement_is_that_of_the_definition(pool):
     """The mean share of rows on which another model predicts the same, corrected for chance, counted in loops."""
@@ -40,7 +40,7 @@ def test_agreement_is_that_of_the_definition(pool):
         assert found == pytest.approx(expected, abs=1e-8)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(pools(), st.booleans())
 def test_what_models_usually_say_is_counted(pool, alike):
     """The mean over rows of how much each label gets from each model, counted in loops."""
@@ -52,7 +52,7 @@ def test_what_models_usually_say_is_counted(pool, alike):
         assert found[model, label] == pytest.approx(expected, abs=1e-8)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(pools(), st.integers(0, 2**32 - 1))
 def test_no_order_changes_the_seed(pool, seed):
     """Models, rows and answers may be listed in any order."""

@@ -21,7 +21,7 @@ def swinging(rows, c):
 SIGNED = st.one_of(st.floats(1e-6, 1), st.floats(-1, -1e-6), st.sampled_from([1.0, -1.0, 0.5, -0.01, 1e-6]))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(SIGNED, min_size=1, max_size=25), st.integers(-5, 2))
 def test_it_is_the_formula_of_gil_pelaez(rows, power):
     """The path through the saddle point and the imaginary axis have the same integral."""
@@ -29,7 +29,7 @@ def test_it_is_the_formula_of_gil_pelaez(rows, power):
     assert found.item() == pytest.approx(swinging(rows, 2.0**power), abs=1e-11)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(1, 300), st.integers(1, 300), st.floats(1e-6, 1), st.floats(1e-6, 1))
 def test_two_sizes_have_a_closed_form(plus, minus, up, down):
     """G(n) a > G(m) b exactly if Beta(n, m) > b / (a + b)."""

@@ -52,7 +52,7 @@ def by_row_effects(marks, effect_sds):
     return total / rows
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(0, 2**32 - 1), st.integers(2, 5), st.integers(1, 3), st.integers(1, 5))
 def test_the_means_are_those_of_a_regression_with_effects_of_rows(seed, models, size, labelled):
     """Marks that are missing here and there, too; each prior of the models' effects has its normal distribution."""
@@ -68,7 +68,7 @@ def test_the_means_are_those_of_a_regression_with_effects_of_rows(seed, models, 
         assert found.means[place] == pytest.approx(by_row_effects(given_marks, effect_sds), abs=1e-5)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.integers(0, 2**32 - 1), st.floats(0.1, 50), st.floats(-100, 100))
 def test_a_judge_may_have_any_scale_and_anything_any_order(seed, factor, shift):
     """Only differences of its marks count, in their own unit; listings of models, rows and judges change nothing."""

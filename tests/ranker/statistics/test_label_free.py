@@ -172,7 +172,7 @@ def test_dawid_and_skene_find_the_accuracy_of_independent_models():
     assert found == pytest.approx((said == labels).mean(axis=1), abs=0.02)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.integers(0, 10**6), st.integers(2, 4))
 def test_dawid_and_skene_by_the_formula(seed, classes):
     """Rounds of EM, a row, a model and a label at a time; few, since rounding decides where labels are symmetric."""

@@ -164,7 +164,7 @@ def conditioned(similarity, outcomes, labelled):
     return weights / weights.sum(), means, covariances, expected
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(problems())
 def test_the_posterior_is_that_of_a_dense_regression(problem):
     """Weights, means and covariances agree with conditioning the full covariance of all rows."""
@@ -177,7 +177,7 @@ def test_the_posterior_is_that_of_a_dense_regression(problem):
     assert posterior.score == pytest.approx(weights @ means, abs=1e-6)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(problems())
 def test_of_a_domain_the_pool_is_a_sample(problem):
     """To each covariance it adds that over rows of what is expected of them, and of the noise, by the rows."""
@@ -197,7 +197,7 @@ def test_of_a_domain_the_pool_is_a_sample(problem):
     assert of_domain.means.tolist() == of_pool.means.tolist()
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(problems(fewest=3))
 def test_the_next_row_leaves_least_variance(problem):
     """Of all rows, by conditioning on each: the sum of variances of the differences from the mean model is least."""
@@ -255,7 +255,7 @@ def test_rows_of_one_deviant_model_are_chosen_last():
     assert (choose_rows(Anchors(similarity[:, :, 40:80]), 20) < 20).any()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(problems(), st.integers(0, 2**32 - 1))
 def test_the_order_of_models_and_rows_does_not_matter(problem, seed):
     """Everything moves with its model, and the chosen rows with their rows."""
@@ -276,7 +276,7 @@ def test_the_order_of_models_and_rows_does_not_matter(problem, seed):
         assert rows[choose_rows(moved, count)].tolist() == choose_rows(anchors, count).tolist()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(problems(), st.floats(-1, 1))
 def test_a_constant_on_a_row_and_the_diagonal_do_not_matter(problem, constant):
     """Only differences between models on a row are read, and no answer is compared with itself."""

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import scipy.optimize
 import scipy.stats
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ranker.statistics import paired, score_interval
@@ -72,7 +72,6 @@ def slow_standard_error(values, clusters):
 
 
 @given(two_models())
-@settings(deadline=None)
 def test_means_difference_flips_and_errors_are_their_definitions(given_rows):
     """What the record holds is what loops over rows and clusters count."""
     outcomes, clusters = given_rows
@@ -93,7 +92,6 @@ def test_means_difference_flips_and_errors_are_their_definitions(given_rows):
 
 
 @given(two_models(), st.randoms(use_true_random=False))
-@settings(deadline=None)
 def test_neither_the_order_of_rows_nor_the_numbers_of_clusters_matter(given_rows, random):
     """Rows shuffled, clusters numbered anew: the same record but for rounding."""
     outcomes, clusters = given_rows
@@ -106,7 +104,6 @@ def test_neither_the_order_of_rows_nor_the_numbers_of_clusters_matter(given_rows
 
 
 @given(two_models())
-@settings(deadline=None)
 def test_exchanging_the_models_turns_the_signs(given_rows):
     """The interval changes sides; the p and the standard errors stay."""
     outcomes, clusters = given_rows
@@ -118,7 +115,6 @@ def test_exchanging_the_models_turns_the_signs(given_rows):
 
 
 @given(two_models())
-@settings(deadline=None)
 def test_clusters_of_one_row_are_no_clusters(given_rows):
     """Every row its own cluster: all is as without, McNemar's test too."""
     outcomes, _ = given_rows
@@ -177,7 +173,6 @@ def test_the_interval_is_of_counts_where_the_test_is_mcnemars():
 
 
 @given(two_models(values=(0.0, 1.0)))
-@settings(deadline=None)
 def test_the_test_is_mcnemars_only_of_independent_rows_of_0_and_1(given_rows):
     """With clusters, or an outcome between, signs are flipped; the record says which test it was."""
     outcomes, clusters = given_rows
@@ -262,7 +257,6 @@ def test_models_that_differ_everywhere_alike_have_an_interval_with_a_width():
 
 
 @given(two_models(), two_models())
-@settings(deadline=None)
 def test_the_p_of_a_mean_over_tasks_goes_with_its_interval(one, other):
     """It is below 0.05 just where the interval leaves out 0."""
     found = difference_over_tasks([estimate_difference(*one), estimate_difference(*other)], macro([one[0], other[0]]))

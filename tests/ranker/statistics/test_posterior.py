@@ -134,7 +134,7 @@ def counted(outcomes):
     return np.array(better), weights
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.tuples(st.integers(2, 5), st.integers(1, 15)).flatmap(lambda shape: arrays(bool, shape)))
 def test_outcomes_that_are_right_or_wrong_are_counted(right):
     """Of 0 and 1 everything follows from counts of rows: beta distributions."""
@@ -172,7 +172,7 @@ def test_real_outcomes_agree_with_draws(outcomes):
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.tuples(st.integers(2, 4), st.integers(1, 12)).flatmap(
         lambda shape: arrays(float, shape, elements=st.one_of(st.floats(0, 1), st.sampled_from([0, 1 / 3, 2 / 3, 1])))

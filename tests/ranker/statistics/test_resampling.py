@@ -209,7 +209,7 @@ def slow_swap_p(metric, said, targets, clusters):
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from(["macro-f1", "mcc", "f1:b", "balanced-accuracy"]), st.booleans())
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 def test_all_ways_to_exchange_answers_are_counted(seed, name, clustered):
     """Beside a list of them."""
     rng = np.random.default_rng(seed)
@@ -222,7 +222,6 @@ def test_all_ways_to_exchange_answers_are_counted(seed, name, clustered):
 
 
 @given(st.integers(0, 400), st.integers(0, 400))
-@settings(deadline=None)
 def test_of_accuracies_it_is_mcnemars(better, worse):
     """However many rows there are, it is exact."""
     outcomes = np.repeat([[[1.0], [0.0]], [[0.0], [1.0]], [[1.0], [1.0]]], [better, worse, 9], axis=0).swapaxes(0, 1)

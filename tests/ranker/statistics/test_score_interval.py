@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.optimize
 import scipy.stats
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import gammaln
 
@@ -37,7 +37,6 @@ def counts(draw):
 
 
 @given(counts())
-@settings(deadline=None)
 def test_the_ends_are_where_the_definition_rejects(given_counts):
     """A difference a little outside has a z above the quantile, one a little inside has not."""
     better, worse, rows = given_counts
@@ -56,7 +55,6 @@ def test_without_the_half_it_is_the_published_one(monkeypatch):
 
 
 @given(counts(), st.floats(1.0, 3.0))
-@settings(deadline=None)
 def test_of_rows_of_0_and_1_both_are_one(given_counts, critical):
     """The general law is the closed one."""
     better, worse, rows = given_counts
@@ -163,7 +161,6 @@ def test_clusters_and_marks_cover(drawn, groups):
 
 
 @given(counts(), st.integers(0, 5))
-@settings(deadline=None)
 def test_the_models_may_be_exchanged(given_counts, half):
     """The interval is turned; so it is with marks."""
     better, worse, rows = given_counts

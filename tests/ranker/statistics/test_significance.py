@@ -25,7 +25,6 @@ def slow_sign_flip(sums):
 
 
 @given(st.integers(0, 60), st.integers(0, 60))
-@settings(deadline=None)
 def test_mcnemar_is_the_binomial_test(better, worse):
     """Of the rows that one model alone has right each has half: scipy says the same."""
     expected = scipy.stats.binomtest(better, better + worse).pvalue if better + worse else 1.0
@@ -41,7 +40,7 @@ def test_mcnemar_takes_all_pairs_at_once():
 
 
 @given(SUMS)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_the_sign_flip_test_counts_all_signs(sums):
     """Its p is the share of all signs with which the sum is at least as far from 0, on a grid and off it."""
     sums = np.array(sums)
@@ -51,7 +50,7 @@ def test_the_sign_flip_test_counts_all_signs(sums):
 
 
 @given(st.lists(st.integers(-4, 4), min_size=2, max_size=9))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_the_sign_flip_test_is_scipys_permutation_test_of_pairs(differences):
     """Swapping the two outcomes of a row is turning the sign of their difference."""
     sums = np.array(differences) / 4  # without rounding, which hides ties from scipy
@@ -67,7 +66,6 @@ def test_what_is_near_a_grid_is_not_moved_onto_it():
 
 
 @given(st.integers(0, 40), st.integers(0, 40))
-@settings(deadline=None)
 def test_of_independent_rows_of_0_and_1_the_two_tests_are_one(better, worse):
     """McNemar's test is the sign-flip test of differences -1, 0 and 1."""
     sums = np.repeat([1.0, -1.0, 0.0], [better, worse, 3])
@@ -80,7 +78,7 @@ def test_a_small_p_is_as_exact_as_a_large_one():
 
 
 @given(SUMS.filter(len), st.floats(0.01, 0.99))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_an_exact_test_is_wrong_no_more_often_than_it_says(sums, level):
     """Given the sizes, at most a share of the level of all signs has a p below it."""
     sums = np.array(sums[:7])
@@ -138,7 +136,6 @@ def test_holm_by_hand():
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=8), st.floats(0.001, 0.999))
-@settings(deadline=None)
 def test_holm_rejects_as_holm_did(p, level):
     """Going up from the smallest p, each is held against level / (tests left), until one fails."""
     rejected = set()

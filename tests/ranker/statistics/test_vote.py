@@ -112,7 +112,7 @@ def found_strength(found, predicted):
     return np.ones(predicted.shape) if strength is None else strength[found.patterns.pattern_of_row].T
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(cases())
 def test_accuracies_and_probabilities_are_those_of_the_definition(case):
     """The mean over rows in each world; the share of worlds in which a normal difference is above 0, its variance that
@@ -149,7 +149,7 @@ def test_one_row_tells_little_of_the_domain():
     assert found.better[0, 2] == 0.5
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(cases())
 def test_it_says_what_a_posterior_says(case):
     """Two models' chances sum to 1, those of being best too, and each expected accuracy lies in its interval."""
@@ -167,7 +167,7 @@ def test_it_says_what_a_posterior_says(case):
     assert found.within(0.0) <= found.within(0.1)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(cases(), st.integers(0, 2**32 - 1))
 def test_the_order_of_labels_and_models_changes_nothing(case, seed):
     """To the last bit for labels; models that are listed in another order have the same numbers, to rounding."""
@@ -322,7 +322,7 @@ def test_the_expected_fall_of_a_variance_is_that_of_the_definition():
     assert found.variance_reduction(found.unanswered[found.candidates])[0, 1] == pytest.approx(np.mean(falls), rel=1e-4)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(cases())
 def test_draws_of_a_metric_are_those_of_the_definition(case):
     """Weighted means over rows of the statistics of each answer and label, each label as probable as in its world."""
@@ -344,7 +344,7 @@ def test_draws_of_a_metric_are_those_of_the_definition(case):
     np.testing.assert_allclose(found, metric.value(sums / total[:, None, None]), atol=1e-6)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(cases())
 def test_expected_accuracy_is_that_of_the_vote(case):
     """Over many draws of weights a world's accuracy is its own, the mean over rows."""

@@ -43,7 +43,7 @@ def drawn(seed):
     return true, given, *sets
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.integers(0, 2**32 - 1))
 def test_metrics_are_those_of_scikit_learn(seed):
     """Two empty sets are right, and a label that nobody has counts for no mean."""

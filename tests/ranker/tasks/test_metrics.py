@@ -58,7 +58,7 @@ def tables(draw):
 @pytest.mark.filterwarnings("ignore:A single label was found", "ignore:`y1`, `y2` and `labels` have only")
 @pytest.mark.parametrize("name", OF_LABELS)
 @given(table=tables())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_a_metric_of_labels_is_that_of_scikit_learn(name, table):
     """With weights and without, with labels that do not occur, with answers that were not given."""
     answers, targets, weights = table
@@ -79,7 +79,6 @@ def test_f1_is_of_the_positive_label():
 
 
 @given(st.integers(0, 2**32 - 1), st.booleans())
-@settings(deadline=None)
 def test_correlations_are_those_of_scipy(seed, rounded):
     """Of real numbers and of numbers with ties; and weighted, of Pearson, that of weighted moments."""
     rng = np.random.default_rng(seed)

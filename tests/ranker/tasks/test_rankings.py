@@ -24,7 +24,7 @@ METRICS = {
 }  # fmt: skip
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(0, 2**32 - 1))
 def test_metrics_are_those_of_trec_eval(seed):
     """With equal scores, unjudged documents, negative grades, and queries without a ranking, which count 0.

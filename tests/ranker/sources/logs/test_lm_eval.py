@@ -428,7 +428,7 @@ def test_results_that_link_elsewhere_are_not_used(tmp_path):
     assert any("links to a file outside of its folder" in note for note in log.notes)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(0, 2**32))
 def test_any_log_is_what_a_slow_reading_says(tmp_path_factory, seed):
     """Row by row, with plain Python, of random logs in random order."""

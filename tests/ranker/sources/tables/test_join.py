@@ -239,7 +239,7 @@ def text_of(header, rows):
     return file.getvalue()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.data())
 def test_the_order_of_rows_with_ids_does_not_matter(tmp_path_factory, data):
     """Any permutation gives the same answers, of labels and of scores."""
@@ -258,7 +258,7 @@ def test_the_order_of_rows_with_ids_does_not_matter(tmp_path_factory, data):
         assert np.array_equal(here.probs, there.probs, equal_nan=True)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(2, 4), st.integers(1, 8), st.data())
 def test_a_wide_table_is_as_many_files_of_one_model(tmp_path_factory, models, rows, data):
     """And as one long table with a column that says which model was asked."""
