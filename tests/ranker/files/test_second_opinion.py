@@ -133,7 +133,6 @@ def test_accuracies_are_those_of_a_second_reader(folder, wide, count):
         max_examples=count,
         derandomize=count == 150,
         database=None,
-        deadline=None,
         suppress_health_check=list(HealthCheck),
         phases=[Phase.generate],
     )
