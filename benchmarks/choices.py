@@ -1,12 +1,12 @@
 """Verbs on top of reports, and how often each is right: "Take X", "X or Y", or "Cannot say yet".
 
-    python -m benchmarks.choices measure matrices/*.npz texts/*.npz -o choices.jsonl
+    python -m benchmarks.choices measure matrices/*.npz texts/*.npz judges/*.npz -o choices.jsonl
     python -m benchmarks.choices tables choices.jsonl
 
-Files are those of `benchmarks.sequential` (labels) and of `benchmarks.anchors` (answers of which one can be compared
-with another). For each replicate a suite of eight models and a pool of 300 rows are drawn; K rows are random, or picked
-as `label` picks them. Truth is the mean outcome on all rows of the file. "Next: take" is the rule before there was one
-verb: P(within a point) of .9 or more, or a forecast that the rows left would not do.
+Files are those of `benchmarks.sequential` (labels), of `benchmarks.anchors` (answers that are compared) and of
+`benchmarks.judges`. For each replicate a suite of eight models and a pool of 300 rows are drawn; K rows are random, or
+picked as `label` picks them. Truth is the mean outcome on all rows of the file. "Next: take" is the rule before there
+was one verb: P(within a point) of .9 or more, or a forecast that the rows left would not do.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import numpy as np
 
 from benchmarks import anchors, sequential
 from benchmarks.anchors import AnswerWorld
+from benchmarks.judges import worlds
 from benchmarks.labels import table
 from benchmarks.sequential import World
 from factors.types import Floats
@@ -31,17 +32,20 @@ from ranker.results.choice import LOST, LOST_IN_SESSION, SURE, choose
 from ranker.statistics import likeness, rows, vote
 from ranker.statistics.acquisition import next_rows
 from ranker.statistics.draws import NEAR, Draws
+from ranker.statistics.judges import JudgedMarks
+from ranker.statistics.judges import draw as draw_marks
 from ranker.statistics.likeness import LikenessEvidence
 from ranker.statistics.rows import RowEvidence
 from ranker.statistics.vote import VoteEvidence, believe
 
 SIZES = (3, 5, 10, 20, 50)
 ASKED = (5, 10, 20)
+MARKED = (3, 5, 10, 20)
 MODELS, POOL, SAMPLES = 8, 300, 4_000
 
 LABELS, LABELS_POOL, LABELS_PICKED = "labels", "labels and a pool", "labels that `label` picked"
 REFERENCES, REFERENCES_POOL = "references", "references and a pool"
-REFERENCES_PICKED = "references that `label` picked"
+REFERENCES_PICKED, MARKS_JUDGES = "references that `label` picked", "marks and judges"
 
 
 @dataclass(frozen=True)
@@ -111,6 +115,14 @@ def of_answers(world: AnswerWorld) -> Iterator[Said]:
             yield said(kind, size, likeness.draw(evidence, np.random.default_rng(0)), world.truth)
 
 
+def of_marks(people: Floats, judges: Floats) -> Iterator[Said]:
+    """Yield the same of (M, N) people's marks of the first K rows, and (J, M, N) judges' of all."""
+    for size in MARKED:
+        counted = np.where(np.arange(people.shape[1]) < size, people, np.nan)
+        belief = draw_marks(JudgedMarks(counted, judges), np.random.default_rng(0), SAMPLES)
+        yield said(MARKS_JUDGES, size, belief, people.mean(axis=1))
+
+
 @click.group()
 def main() -> None:
     """Measure choices."""
@@ -125,7 +137,9 @@ def measure(files: Sequence[Path], replicates: int, output: Path) -> None:
     with output.open("a", encoding="utf-8") as lines:
         for file in files:
             with np.load(file) as arrays:
-                by_labels, by_answers = "predictions" in arrays, "S" in arrays
+                by_labels, by_answers, by_marks = ("predictions" in arrays, "S" in arrays, "H" in arrays)
+            for people, judges, _ in worlds(file, replicates, MODELS) if by_marks else ():
+                lines.writelines(f"{json.dumps(vars(belief))}\n" for belief in of_marks(people, judges))
             for replicate in range(replicates if by_labels or by_answers else 0):
                 beliefs = (
                     of_labels(sequential.drawn(file, replicate, MODELS, POOL))
@@ -164,7 +178,7 @@ def tables(file: Path, lost: float | None) -> None:
     lines: list[list[Any]] = []
     for kind in dict.fromkeys(belief.kind for belief in lines_read):
         beliefs = [belief for belief in lines_read if belief.kind == kind]
-        limit = lost or (LOST_IN_SESSION if kind == REFERENCES_PICKED else LOST)
+        limit = lost or (LOST_IN_SESSION if kind in (REFERENCES_PICKED, MARKS_JUDGES) else LOST)
         verbs = [*verdicts(beliefs, limit)]
         former = [belief.near >= SURE or belief.hopeless for belief in beliefs]
         by_former = [belief.lost[0] for belief, advised in zip(beliefs, former, strict=True) if advised]
