@@ -150,8 +150,7 @@ def first_caveat(ranking: Ranking, decision: Decision) -> str:
     """Return what comes before the answer: models are worse than guessing, or nearly all labels are one."""
     caveat = one_label(label_counts(ranking, decision))
     worse = "".join(f"{note} " for note in ranking.header.notes if WORSE in note)
-    nobody = "" if decision.confirmed else "No person has confirmed this. "
-    return f"{nobody}{worse}{caveat[:1].upper()}{caveat[1:]}. " if caveat else f"{nobody}{worse}"
+    return f"{worse}{caveat[:1].upper()}{caveat[1:]}. " if caveat else worse
 
 
 def label_counts(ranking: Ranking, decision: Decision) -> Counter[str]:

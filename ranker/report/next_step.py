@@ -18,7 +18,6 @@ WIDE = 50
 LABELS = 10
 """Labels to give before the next look where no number is known."""
 
-
 MAX_ROWS = 100
 """Labelled rows up to which rows without labels are advised: beside 50 they were measured to tell much."""
 
@@ -57,7 +56,7 @@ def next_step(ranking: Ranking, decision: Decision) -> str:
     if not decision.confirmed:
         return "Next: mark ten rows yourself, drawn at random (--data): judges alone may be wrong."
     if first.name in decision.worse:
-        return "Next: look at rows that it has wrong. Their labels may be swapped, or of another column."
+        return f"Next: look at rows that {first.name} has wrong. Their labels may be swapped, or of another column."
     if rival := decision.against:
         evidence, name = "labels and pool" if decision.reads_pool else "the labels", decision.names[rival]
         return (
@@ -90,7 +89,7 @@ def _taking(decision: Decision, unit: Unit) -> str:
 
 def _labelling(ranking: Ranking, decision: Decision, worth: Worth, unit: Unit) -> str:
     """Advise to label more rows, how many, and who picks them."""
-    forecast, goal = decision.forecast, ""
+    forecast = decision.forecast
     if forecast is None:
         reason = f"{decision.method} gives no forecast"
         if have_one_label(decision.rows):

@@ -129,7 +129,7 @@ def test_nobody_has_confirmed_what_judges_say_alone(folder, rank_models):
     status, out, _ = rank_models(*shlex.split("--judge gpt.csv"))
     assert status == 0
     assert out.splitlines()[0] == "models on marks by gpt: 3 models, K = 0"
-    assert out.splitlines()[2].startswith("No person has confirmed this. ")
+    assert out.splitlines()[2] == "Cannot say yet: no person has confirmed that expert leads"
     assert re.search(r"expert +a? *\d.* 4\.50 ", out)
     assert "Next: mark ten rows yourself" in out
     status, asked, _ = rank_models(*shlex.split(f"{ANSWERS} --judge lm --judge gpt.csv --format json --save run.json"))

@@ -181,7 +181,7 @@ def test_many_models_that_are_alike_are_not_all_named():
         ),
         (told(of_rows(0.9, 0.88, 0.6, rows=200)), "Next: label more rows."),
         (SITUATIONS["judges alone"][0], "Next: mark ten rows yourself"),
-        (SITUATIONS["worse than guessing"][0], "Next: look at rows that it has wrong. Their labels may be swapped"),
+        (SITUATIONS["worse than guessing"][0], "Next: look at rows that m0 has wrong. Their labels may be swapped"),
         (
             SITUATIONS["labels against the method"][0],
             "Next: look at the rows on which bert_large and bert_base differ. ACC+TIES puts bert_large first, but by "
