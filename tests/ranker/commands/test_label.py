@@ -213,7 +213,7 @@ def test_a_batch_is_picked_for_the_best_model_unless_something_else_is_said(more
     """Its rows are those of the library's call for the best model, in their order."""
     assert plain(folder, "", "--batch", "6", *more, "--force", output="batch.csv")[0] == 0
     with contextlib.chdir(folder):
-        session = ranker.label("pool.csv", ["alpha.csv", "beta.csv", "gamma.csv"], settings=LabelSettings("best"))
+        session = ranker.label(["alpha.csv", "beta.csv", "gamma.csv"], "pool.csv", settings=LabelSettings("best"))
     picked = [row.segments[0] for row in session.next_batch(6)]
     assert ([row["text"] for row in kept(folder, "batch.csv")] == picked) is same
 

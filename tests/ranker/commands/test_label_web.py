@@ -162,7 +162,7 @@ def test_what_models_looked_at_is_shown_after_their_predictions(served, monkeypa
 
     asked = []
 
-    def looked_at(models, task, row, *, evidence, runtime):
+    def looked_at(models, row, *, task, evidence, runtime):
         asked.append((row.segments[0], evidence.factors))
         return dataclasses.replace(toy().examples[0], factors=())
 

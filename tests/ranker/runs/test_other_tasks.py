@@ -86,8 +86,8 @@ def test_rows_on_which_outcomes_differ_most_are_listed_first(files):
     outcomes = {text: (first[n] == right[n], second[n] == right[n]) for n, text in enumerate(TEXTS)}
     number = next(n for n, text in enumerate(TEXTS) if outcomes[text] == (True, False))
     cells = next(row for row in listed if row[1] == TEXTS[number])
-    assert {right[number], f"{first[number]} (1)", f"{second[number]} (0)"} <= set(cells)
-    spreads = [len({cell[-3:] for cell in row[3:]}) for row in listed]
+    assert {right[number], f"✓ {first[number]}", f"✗ {second[number]}"} <= set(cells)
+    spreads = [len({cell[0] for cell in row[3:]}) for row in listed]
     assert spreads == sorted(spreads, reverse=True)
     many = replace(ranking, found=replace(ranking.decision, rows=ranking.decision.rows * 10))
     assert len(graded_rows(many).rows) == MAX_LISTED_ROWS
