@@ -63,7 +63,7 @@ def compare(
         >>> scores = {"a": (0.91, 0.72, 0.66), "b": (0.90, 0.70, 0.64), "c": (0.85, 0.61, 0.60)}
         >>> rows = [{"model": m, "set": f"set {s}", "value": v} for m in scores for s, v in enumerate(scores[m])]
         >>> compare(rows)
-        3 models over 3 tasks
+        3 models over 3 tasks: Cannot say yet: a leads on 3 tasks, too few to speak for others
         first: a, 76.3 %, in >99.9 % of draws
         not told from the first: b
     """
@@ -78,11 +78,10 @@ def compare(
         values = values.at_level(level)
     ordered, fitted, averaged = np.random.default_rng(seed).spawn(3)
     board = rank_over_tasks(values, missing, rope, ordered)
-    board = replace(
-        board,
-        trends=tuple(fit_trends(values, axes, fitted)),
-        on_average=decide_on_average(runs, board.names, rope, averaged) if runs else None,
-    )
+    board = replace(board, trends=tuple(fit_trends(values, axes, fitted)))
+    decided = decide_on_average(runs, board.names, rope, averaged) if runs else None
+    if decided is not None:
+        board = replace(board, on_average=decided[0], choice=decided[1])
     board = _negated(board) if lower_is_better else board
     if beside is None:
         return board

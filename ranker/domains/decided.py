@@ -8,6 +8,7 @@ import numpy as np
 
 from factors.rounding import level
 from factors.types import Floats
+from ranker.results.choice import Choice, choose_by
 from ranker.results.decision import Decision
 from ranker.results.over_sets import OnAverage
 from ranker.results.ranking import Ranking
@@ -15,14 +16,11 @@ from ranker.statistics import on_average, posterior, rows
 from ranker.statistics.draws import Draws, mean_of, sample_count
 from ranker.statistics.rows import RowEvidence
 
-INTERVAL_WIDTH = 2 * 1.959964
-"""Width of a 95 % interval in standard errors."""
-
 
 def decide_on_average(
     runs: Sequence[Ranking], names: Sequence[str], rope: float, rng: np.random.Generator
-) -> OnAverage | None:
-    """Return which model is best on average, how sure that is, and which sets the next labels go to.
+) -> tuple[OnAverage, Choice] | None:
+    """Return which model is best on average, how sure that is, which sets the next labels go to, and what to take.
 
     A decision by labelled rows alone has its mean outcomes drawn as it draws them itself. One with a pool, or by a
     metric that is no mean, has its values drawn from a normal distribution with its intervals and probabilities.
@@ -48,7 +46,7 @@ def decide_on_average(
     beats, best, near = average.beats(), average.best(), average.near(rope)
     first, second = (int(index) for index in np.argsort(-level(best), kind="stable")[:2])
     shared = on_average.next_labels(drawn, np.array(list(labels.values())), first, second)
-    return OnAverage(
+    belief = OnAverage(
         labels=labels,
         p_best=dict(zip(names, map(float, best), strict=True)),
         p_near_best=dict(zip(names, map(float, near), strict=True)),
@@ -59,6 +57,7 @@ def decide_on_average(
         second=names[second],
         next_labels=dict(zip(labels, map(int, shared), strict=True)),
     )
+    return belief, choose_by(average, names, rope)
 
 
 def _belief(run: Ranking, decision: Decision, names: Sequence[str], rng: np.random.Generator) -> Draws:
@@ -84,4 +83,4 @@ def normal_beliefs(decision: Decision, names: Sequence[str]) -> tuple[Floats, Fl
     order = [decision.names.index(name) for name in names]
     ends = [[getattr(decision.models[index], end) for index in order] for end in ("low", "high")]
     low, high = np.array(ends, dtype=np.float64)  # None is nan
-    return (low + high) / 2, (high - low) / INTERVAL_WIDTH, np.array(decision.p_beats)[np.ix_(order, order)]
+    return (low + high) / 2, (high - low) / on_average.INTERVAL_WIDTH, np.array(decision.p_beats)[np.ix_(order, order)]

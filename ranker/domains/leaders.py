@@ -12,12 +12,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from factors.rounding import TIE, level
-from factors.types import Floats, Ints
+from factors.types import Floats
 from ranker.domains.values import KINDS, Kind, Values
 from ranker.errors import UsageError, listed, look_up
 from ranker.numbers import counted
+from ranker.results.choice import Choice, choose, choose_by
 from ranker.results.over_sets import Difference, Drawn, Leader, Missing, OverSets
 from ranker.statistics import engine, leaders, significance
+from ranker.statistics.draws import Draws
 
 MISSING: dict[str, Missing] = {"sets": "sets", "models": "models", "ranks": "ranks"}
 
@@ -68,7 +70,8 @@ def rank_over_tasks(values: Values, missing: str, rope: float, rng: np.random.Ge
     rule = look_up("rule for missing cells", missing, MISSING)
     counts = select_complete_part(values, rule)
     drawn, tested = rng.spawn(2)
-    order, leader_records = _leaders(counts, rule, drawn)
+    means = None if rule == "ranks" else _draw_means(counts, drawn)
+    order, leader_records = _leaders(counts, rule, means)
     draws_of = () if leader_records[0].p_first is None else tuple(_draws_of(counts))
     names = counts.values.models
     test = None if rule == "ranks" else leaders.friedman(counts.tasks, names)
@@ -81,6 +84,7 @@ def rank_over_tasks(values: Values, missing: str, rope: float, rng: np.random.Ge
     levels = {level: tuple(counts.values.at_level(level).places_by_name()) for level in counts.values.levels}
     return OverSets(
         leader_records,
+        _choose(counts, names, order, means, rope),
         tasks,
         rule,
         rope,
@@ -148,8 +152,21 @@ def _mean(values: Values, task: str, kind: Kind) -> Floats:
     return values.values[:, places].mean(axis=1) if places else np.full(len(values.models), np.nan)
 
 
-def _leaders(counts: TableCounts, missing: Missing, rng: np.random.Generator) -> tuple[list[int], tuple[Leader, ...]]:
-    """Return the models in order, as indices and as records."""
+def _choose(
+    counts: TableCounts, names: Sequence[str], order: Sequence[int], means: Floats | None, rope: float
+) -> Choice:
+    """Return which model to take on other tasks, by draws of these; none where these are too few."""
+    ordered = [names[index] for index in order]
+    count = len(counts.values.tasks)
+    if means is None or count < MIN_TASKS_FOR_WILCOXON:
+        few = f"{ordered[0]} leads on {counted(count, 'task')}, too few to speak for others"
+        doubt = few if count < MIN_TASKS_FOR_WILCOXON else ""
+        return choose(ordered, None, [None] * len(order), [1.0] * len(order), doubt=doubt)
+    return choose_by(Draws(means[order].T), ordered, rope, shares=not counts.values.lower_is_better)
+
+
+def _leaders(counts: TableCounts, missing: Missing, drawn_means: Floats | None) -> tuple[list[int], tuple[Leader, ...]]:
+    """Return the models in order, as indices and as records; `drawn_means` (M, B) are drawn, if they can be."""
     values, in_domain = counts.tasks.mean(axis=1), counts.in_domain.mean(axis=1)  # nan where one task is missing
     levels = counts.values.levels
     decay = np.full(len(values), np.nan)
@@ -162,8 +179,7 @@ def _leaders(counts: TableCounts, missing: Missing, rng: np.random.Generator) ->
     places = _places(-mean_ranks if missing == "ranks" else values)
     order = sorted(range(len(values)), key=lambda index: (places[index], mean_ranks[index]))
     by_decay = _places(-decay)
-    intervals = None if missing == "ranks" else _intervals(counts, rng)
-    low, high, first = intervals or (None, None, None)
+    low, high, first = (None, None, None) if drawn_means is None else leaders.rank_intervals(drawn_means)
     names, columns = counts.values.models, list(enumerate(counts.values.tasks))
     records = (
         Leader(
@@ -193,8 +209,8 @@ def _places(values: Floats) -> list[int]:
     return [1 + int((rounded > value).sum()) for value in rounded]
 
 
-def _intervals(counts: TableCounts, rng: np.random.Generator) -> tuple[Ints, Ints, Floats] | None:
-    """Return the ends of the rank intervals and P(first) of each model; None if there is nothing to draw."""
+def _draw_means(counts: TableCounts, rng: np.random.Generator) -> Floats | None:
+    """Draw (M, B) means over the tasks; None if there is nothing to draw."""
     values = counts.values
     places = [(index, task) for task, name in enumerate(values.tasks) for index in values.places(name, "ood")]
     sets, tasks = (np.array(indices) for indices in zip(*places, strict=True))
@@ -205,7 +221,7 @@ def _intervals(counts: TableCounts, rng: np.random.Generator) -> tuple[Ints, Int
     few = len(values.tasks) < MIN_TASKS_FOR_TESTS
     if few and not np.isfinite(errors).any() and not any(rows is not None for rows in outcomes):
         return None
-    return leaders.rank_intervals(leaders.resample_means(values.values[:, sets], errors, outcomes, beats, tasks, rng))
+    return leaders.resample_means(values.values[:, sets], errors, outcomes, beats, tasks, rng)
 
 
 def _draws_of(counts: TableCounts) -> Iterator[Drawn]:

@@ -47,6 +47,9 @@ OF_LABELS = Worth("eleven", "labels", 67, 79, 84)
 OF_ANSWERS = Worth("nine", "references", 75, 83, 86)
 """docs/results/anchors.md."""
 
+BY_MARKS, WITH_JUDGES = 87, 92
+"""Pairs of models in their true order by ten marked rows, and with judges' marks of all: docs/results/judges.md."""
+
 
 def next_step(ranking: Ranking, decision: Decision) -> str:
     """Advise one thing: what the choice says, or what would help most where there is none yet."""
@@ -63,6 +66,12 @@ def next_step(ranking: Ranking, decision: Decision) -> str:
             f"Next: look at the rows on which {first.name} and {name} differ. {decision.method} puts {first.name} "
             f"first, but by {evidence} {name} is better with a probability of "
             f"{probability(decision.p_beats[rival][0])} %."
+        )
+    if decision.scale and not decision.judges and ranking.compared <= MAX_ROWS:
+        return (
+            "Next: add a language model's marks of these rows and of others (--judge NAME=FILE). On four sets, ten "
+            f"rows marked by people put {BY_MARKS} % of the pairs of models in their true order; with judges it was "
+            f"{WITH_JUDGES} %."
         )
     of_labels = answers_are_labels(ranking)
     worth = OF_LABELS if of_labels else OF_ANSWERS

@@ -29,7 +29,7 @@ def document(board: OverSets) -> Document:
         remarks=list(remarks(board)),
         rows=board.to_rows(),
         content=board.to_dict,
-        lead=f"First: {board.models[0].model}",
+        lead=board.choice.text,
         answer=answer(board),
         drawn=partial(_drawings, board),
     )

@@ -13,10 +13,6 @@ from ranker.report.remarks import verdict
 from ranker.report.tables import Table, table
 from ranker.results.over_tasks import Gap, OverTasks, Part
 
-SURE, PROBABLE = 0.05, 0.2
-"""p of a mean over tasks below which a model may be called better, or probably better: its interval excludes 0, or the
-probability that it is the worse one is below 10 %."""
-
 HINT = "Next: `rank-models --models A#TASK B#TASK` shows one task with the rows on which the models differ."
 
 
@@ -38,7 +34,6 @@ def answer(board: OverTasks) -> tuple[str, str]:
     """Answer which model is better over the tasks; then how sure that is, and on how many of them."""
     means, first, second = board.whole, *board.models[:2]
     gap = means[-1].gap(first, second)
-    lead = board.rankings[means[0].name].decision.choice.text if len(board.tasks) == 1 else _lead(board, gap.p)
     values = {mean.model: mean.value for mean in means[-1].means}
     unit, weighting = board.unit, ", each task counting the same" if len(board.tasks) > 1 else ""
     sentences = [
@@ -53,16 +48,7 @@ def answer(board: OverTasks) -> tuple[str, str]:
             f"With each of the {counted(means[0].rows, 'row')} counting the same it is {points(pooled.difference)} "
             f"points ({interval(pooled.low, pooled.high, points)}; p {equals(pooled.p)})."
         )
-    return lead, " ".join([*sentences, *_each(board, first, second)])
-
-
-def _lead(board: OverTasks, p: float | None) -> str:
-    """Say that the first model is better over several tasks, or probably better, or not told from the second."""
-    first, second = board.models[:2]
-    better, over = "better" if len(board.models) == 2 else "first", f"over {counted(len(board.tasks), 'task')}"
-    if p is None or p >= PROBABLE:
-        return f"Not told apart {over}: {first} and {second}"
-    return f"{better.capitalize() if p < SURE else f'Probably {better}'} {over}: {first}"
+    return board.choice.text, " ".join([*sentences, *_each(board, first, second)])
 
 
 def _each(board: OverTasks, first: str, second: str) -> Iterator[str]:

@@ -13,6 +13,7 @@ from typing import Literal
 from factors.rounding import TIE
 from ranker.errors import listed
 from ranker.results.result import NAMES
+from ranker.statistics.draws import NEAR, Draws
 
 SURE = 0.9
 """P(no other model is better by more than a point) from which on a model is taken."""
@@ -98,3 +99,25 @@ def choose(
     close = tuple(names[j] for j in rivals if close_by[j] or (len(equal) and equal[j] >= sure))
     also = f"; {listed(close, NAMES)} {'is' if len(close) == 1 else 'are'} as good or close" if close else ""
     return Choice("take", (first, *close), f"Take {first}{also}")
+
+
+def choose_by(
+    belief: Draws, names: Sequence[str], margin: float = NEAR, *, shares: bool = True, doubt: str = ""
+) -> Choice:
+    """Choose by draws of the models' values.
+
+    Args:
+        belief: in the order of the names.
+        names: (M,) the models, the leader first.
+        margin: how far below the best a model may be that is as good a choice.
+        shares: the values are fractions; if not, there is no loss that is little enough on their scale.
+        doubt: as in `choose`.
+
+    Example:
+        >>> import numpy as np
+        >>> choose_by(Draws(np.random.default_rng(0).normal([0.9, 0.8], 0.01, (1000, 2))), ["a", "b"]).text
+        'Take a'
+    """
+    near, lost = belief.near(margin)[0], belief.shortfall()
+    losses = [float(loss) if shares else None for loss in lost]
+    return choose(names, float(near), losses, belief.better(0).tolist(), belief.equal(0, margin).tolist(), doubt=doubt)

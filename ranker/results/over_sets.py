@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 
 from ranker.errors import listed
 from ranker.numbers import counted, percent, probability
+from ranker.results.choice import Choice
 from ranker.results.result import NAMES, Result, to_plain
 from ranker.results.shift import Correlation
 from ranker.statistics.leaders import Friedman
@@ -184,6 +185,7 @@ class OverSets(Result):
 
     Attributes:
         models: (M,) the best first.
+        choice: what to take: for the mean over these sets, if a few rows of each were read; else for other tasks.
         tasks: task -> its sets that count.
         missing: treatment of missing cells.
         rope: half the width of the region within which two models count as equally good, a fraction.
@@ -201,13 +203,14 @@ class OverSets(Result):
         correlations: of the measures with the models' mean values and drops.
 
     Example:
-        >>> OverSets((), {}, "sets", 0.01, (), None, {}, ()).title
+        >>> OverSets((), Choice("none", (), ""), {}, "sets", 0.01, (), None, {}, ()).title
         '0 models over 0 tasks'
     """
 
     index: ClassVar[tuple[str, ...]] = ("model",)
 
     models: tuple[Leader, ...]
+    choice: Choice
     tasks: Mapping[str, tuple[str, ...]]
     missing: Missing
     rope: float
@@ -243,13 +246,14 @@ class OverSets(Result):
 
     @property
     def answer(self) -> str:
-        """The first model, how often it is first, and the models not told from it."""
+        """The choice, the first model, how often it is first, and the models not told from it."""
         first = self.models[0]
         line = f"first: {first.model}"
         line += "" if first.value is None else f", {percent(first.value)} %"
         line += "" if first.p_first is None else f", in {probability(first.p_first)} % of draws"
         tied = [name for name in self.tied if name != first.model]
-        return "\n".join([self.title, line, *([f"not told from the first: {listed(tied, NAMES)}"] if tied else [])])
+        title = f"{self.title}: {self.choice.text}"
+        return "\n".join([title, line, *([f"not told from the first: {listed(tied, NAMES)}"] if tied else [])])
 
     def to_rows(self) -> list[dict[str, Any]]:
         """Return a row for each model, with the fields of `Leader`, and a column for each task and each level."""

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, ClassVar, Literal
 
+import numpy as np
+
+from factors.rounding import TIE
 from ranker.errors import listed
 from ranker.numbers import Unit, counted, p_value, unit
+from ranker.results.choice import Choice, choose, choose_by
 from ranker.results.gate import Gate
 from ranker.results.ranking import Ranking
 from ranker.results.result import NAMES, Result, to_plain
+from ranker.statistics.draws import sample_count
+from ranker.statistics.on_average import INTERVAL_WIDTH, normal_draws
 
 SCHEMA_VERSION = 2
 
@@ -136,6 +143,27 @@ class OverTasks(Result):
         """Unit of the values."""
         return unit(next((ranking.found.metric for ranking in self.rankings.values()), ""))
 
+    @cached_property
+    def choice(self) -> Choice:
+        """Advice on which model to take, by the last of the means over all tasks; of one task, by its decision."""
+        if len(self.tasks) == 1:
+            return self.rankings[self.tasks[0].name].decision.choice
+        mean = self.whole[-1]
+        leads = [mean.gap(self.models[0], name).difference for name in self.models[1:]]
+        if any(model.low is None or model.high is None for model in mean.means):
+            unknown = [None] * len(self.models)
+            return choose(self.models, None, unknown, [0.5, *(1.0 if lead > TIE else 0.5 for lead in leads)])
+        values = np.array([[model.value, model.low, model.high] for model in mean.means], dtype=np.float64)
+        errors, order = (values[:, 2] - values[:, 1]) / INTERVAL_WIDTH, {n: m for m, n in enumerate(self.models)}
+        beats = np.full((len(order), len(order)), 0.5)
+        for gap in mean.gaps:
+            a, b, p = order[gap.a], order[gap.b], 1.0 if gap.p is None else gap.p
+            beats[a, b] = 1 - p / 2 if gap.difference > 0 else p / 2
+            beats[b, a] = 1 - beats[a, b]
+        rng = np.random.default_rng(0)
+        belief = normal_draws(values[:, 0], errors, beats, rng, sample_count(len(order)))
+        return choose_by(belief, self.models)
+
     @property
     def title(self) -> str:
         """One-line title of the comparison."""
@@ -143,14 +171,13 @@ class OverTasks(Result):
 
     @property
     def answer(self) -> str:
-        """Difference between the first two models over all tasks, and the tasks without a result."""
+        """The choice, the difference between the first two models over all tasks, and tasks without a result."""
         first, second, *_ = self.models
         gap = self.whole[-1].gap(first, second)
         p = "" if gap.p is None else f", p {p_value(gap.p)}"
         failed = [f"failed: {listed(list(self.failures), NAMES)}"] if self.failures else []
-        return "\n".join(
-            [self.title, f"{first} is {self.unit.value(gap.difference)}{self.unit.points} above {second}{p}", *failed]
-        )
+        above = f"{first} is {self.unit.value(gap.difference)}{self.unit.points} above {second}{p}"
+        return "\n".join([f"{self.title}: {self.choice.text}", above, *failed])
 
     def to_rows(self) -> list[dict[str, Any]]:
         """Return a row for each part and model, with the fields of `Mean`; `over` is the kind of part."""
@@ -178,4 +205,4 @@ class OverTasks(Result):
             name: to_plain(getattr(self, name)) for name in ("models", "parts", "only", "failures", "notes", "gate")
         }
         tasks = {task: ranking.to_dict() for task, ranking in self.rankings.items()}
-        return {"schema_version": SCHEMA_VERSION, **saved, "tasks": tasks}
+        return {"schema_version": SCHEMA_VERSION, "choice": to_plain(self.choice), **saved, "tasks": tasks}

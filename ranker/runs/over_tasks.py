@@ -136,7 +136,7 @@ def over_tasks(
         ...         write_log(f"{folder}/a", task, [1, 1, 1, 0] * 5)
         ...         write_log(f"{folder}/b", task, [1, 0, 1, 0] * 5)
         ...     over_tasks([f"{folder}/a", f"{folder}/b"])
-        2 models on 2 tasks
+        2 models on 2 tasks: Take a
         a is 25.0 points above b, p 0.005
 
     Source: Miller 2024, "Adding error bars to evals"; of the means see `ranker.statistics.paired`.

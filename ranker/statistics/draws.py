@@ -124,14 +124,16 @@ class Draws:
         """
         if self.closed is not None:
             return self.closed
-        samples, models = self.values.shape
+        models = self.values.shape[1]
         columns, better = np.ascontiguousarray(self.values.T), np.full((models, models), 0.5)
         for first in range(models - 1):
-            lead = columns[first] - columns[first + 1 :]
-            share = (lead > TIE).mean(axis=1) + (np.abs(lead) <= TIE).mean(axis=1) / 2
-            better[first, first + 1 :] = np.clip(share, 0.5 / samples, 1 - 0.5 / samples)
+            better[first, first + 1 :] = _share_ahead(columns[first] - columns[first + 1 :])
             better[first + 1 :, first] = 1 - better[first, first + 1 :]
         return better if self.kinds is None else np.round(self._shared(self._shared(better).T).T, 12)
+
+    def better(self, first: int) -> Floats:
+        """Return (M,) P(one model is better than each), as drawn; 1/2 for itself."""
+        return _share_ahead((self.values[:, [first]] - self.values).T)
 
     def best(self) -> Floats:
         """Return (M,) P(no other model is better); they sum to 1."""
@@ -219,6 +221,13 @@ def mean_of(beliefs: Sequence[Draws]) -> Draws:
     samples = min(len(belief.values) for belief in beliefs)
     total = sum(belief.values[:samples] for belief in beliefs)
     return Draws(np.asarray(total / len(beliefs)))
+
+
+def _share_ahead(lead: Floats) -> Floats:
+    """Return the shares of (..., S) draws above 0, level ones counting half; never 0 nor 1."""
+    least = 0.5 / lead.shape[-1]
+    share = (lead > TIE).mean(axis=-1) + (np.abs(lead) <= TIE).mean(axis=-1) / 2
+    return np.asarray(np.clip(share, least, 1 - least))
 
 
 def kinds_of(evidence: Floats | Ints) -> Ints:

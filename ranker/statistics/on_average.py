@@ -15,6 +15,9 @@ from ranker.statistics.draws import Draws
 NEXT = 10
 """Labels that are shared among sets."""
 
+INTERVAL_WIDTH = 2 * 1.959964
+"""Width of a 95 % interval in standard errors."""
+
 MIN_DISTANCE = 1e-6
 """Distance from 0, 1/2 and 1 below which a probability says nothing about a difference's variance."""
 

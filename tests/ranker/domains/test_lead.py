@@ -200,7 +200,7 @@ def test_imputed_ranks_are_of_no_draws():
 def test_the_result_shows_itself():
     """In a line or two, as rows, as JSON knows it."""
     found = made(random_table())
-    assert found.answer.startswith("4 models over 7 tasks\nfirst: ")
+    assert found.answer.startswith("4 models over 7 tasks: Cannot say yet: d leads\nfirst: d, ")
     assert list(found.to_frame().index) == list(found.names)
     assert found.to_rows()[0]["task: s0"] == found.models[0].tasks["s0"]
     assert found.to_dict()["models"][0]["rank"] == 1

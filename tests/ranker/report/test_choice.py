@@ -6,17 +6,23 @@ import re
 
 import numpy as np
 import pytest
+from scipy.special import ndtr
 from test_evaluation import table as score_table
 from test_report_formats import AGAINST, GOAL, Reader, decided, toy_decision, two_models, with_best, with_found
 
 from ranker import report
 from ranker.commands import outputs
+from ranker.domains.compare import compare
+from ranker.report import over_sets as of_sets
+from ranker.report import over_tasks as of_tasks
 from ranker.report import ranking as of_run
 from ranker.report import votes as of_votes
 from ranker.report.document import Document
 from ranker.results.choice import CLOSE, EVEN, LOST, SURE, choose
 from ranker.results.decision import RowResult
 from ranker.results.label_ranking import LabelledModel, LabelRanking
+from ranker.results.over_sets import OverSets
+from ranker.results.over_tasks import Gap, Mean, OverTasks, Part
 from ranker.results.ranking import Ranking
 from ranker.runs.votes import rank_votes
 
@@ -37,6 +43,41 @@ def told(ranking, **changes):
     rows = tuple(RowResult(row, "yes", dict.fromkeys(names, "yes")) for row in ranking.table.examples)
     rows = tuple(dataclasses.replace(row, label=("yes", "no")[n % 2]) for n, row in enumerate(rows))
     return with_found(ranking, **{"rows": rows, **changes})
+
+
+def over_tasks(difference, se):
+    """Two models on two tasks, and the mean over these."""
+    apart = 1.96 * se
+    gap = Gap("x", "y", difference, se, difference - apart, difference + apart, p=2 * ndtr(-difference / se))
+    means = tuple(
+        Mean(name, value, value - apart, value + apart) for name, value in (("x", 0.8), ("y", 0.8 - difference))
+    )
+    two = ("one", "two")
+    tasks = [Part(name, "task", "acc", (name,), 100, means, (gap,)) for name in two]
+    rankings = dict.fromkeys(two, with_models(of_rows(0.8, 0.7, rows=100), "x", "y"))
+    return OverTasks(("x", "y"), (*tasks, Part("all tasks", "macro", "acc", two, 200, means, (gap,))), rankings)
+
+
+def with_models(ranking, *names):
+    """The ranking of models of other names."""
+    models = tuple(
+        dataclasses.replace(model, name=name) for model, name in zip(ranking.decision.models, names, strict=True)
+    )
+    versus = tuple(dataclasses.replace(pair, a=names[0], b=names[1]) for pair in ranking.decision.versus)
+    return with_found(ranking, models=models, versus=versus)
+
+
+def over_sets(tasks, **lead):
+    """Three models on so many tasks; the leads of the first two on the third vary a little."""
+    values = {"z": 0.6, **{name: 0.6 + apart for name, apart in lead.items()}}
+    noise = RNG.normal(0, 0.001, (len(values), tasks))
+    return compare(
+        [
+            {"model": m, "set": f"set {n}", "value": v + noise[k][n]}
+            for k, (m, v) in enumerate(values.items())
+            for n in range(tasks)
+        ]
+    )
 
 
 SURE_OF_ONE = of_rows(0.95, 0.6, 0.5, rows=300)
@@ -73,6 +114,12 @@ SITUATIONS = {
         rank_votes([{"id": n, "model_a": "x", "model_b": "y", "winner": "xxy"[n]} for n in range(3)]),
         "Cannot say yet: x leads",
     ),
+    "several tasks": (over_tasks(0.1, 0.02), "Take x"),
+    "several tasks, level": (over_tasks(0.001, 0.004), "x or y: nothing tells them apart, take the cheaper"),
+    "several tasks, few rows": (over_tasks(0.02, 0.05), "Cannot say yet: x leads"),
+    "many sets": (over_sets(12, x=0.2, y=0.1), "Take x"),
+    "many sets, close": (over_sets(12, x=0.1, y=0.097), "Take x; y is as good or close"),
+    "three sets": (over_sets(3, x=0.2, y=0.1), "Cannot say yet: x leads on 3 tasks, too few to speak for others"),
 }
 """A situation -> what was found in it, and what it comes to."""
 
@@ -94,7 +141,8 @@ WAITING = (
 
 def document(found):
     """The document of a result."""
-    return of_run.document(found) if isinstance(found, Ranking) else of_votes.document(found)
+    rooms = {Ranking: of_run, OverTasks: of_tasks, OverSets: of_sets}
+    return rooms.get(type(found), of_votes).document(found)
 
 
 def texts(found):
@@ -180,6 +228,8 @@ def test_many_models_that_are_alike_are_not_all_named():
             f"Next: label more rows. In eight of ten cases it takes 12 to 40 until {GOAL} `rank-models label` picks",
         ),
         (told(of_rows(0.9, 0.88, 0.6, rows=200)), "Next: label more rows."),
+        (told(of_rows(0.9, 0.7, 0.6, rows=10), scale=(1, 5)), "Next: add a language model's marks"),
+        (told(of_rows(0.9, 0.88, 0.6, rows=200), scale=(1, 5)), "Next: label more rows."),
         (SITUATIONS["judges alone"][0], "Next: mark ten rows yourself"),
         (SITUATIONS["worse than guessing"][0], "Next: look at rows that m0 has wrong. Their labels may be swapped"),
         (

@@ -36,8 +36,10 @@ TEXTS = [
 def several():
     """Two models on two tasks, of which one could not be decided."""
     means = (Mean("a", 0.75, 0.51, 0.9), Mean("b", 0.5, None, None))
-    part = Part(HOSTILE, "task", "acc", (HOSTILE,), 20, means, (Gap("a", "b", 0.25, 0.1, 0.05, 0.45, 0.02),))
-    return OverTasks(("a", "b"), (part,), {}, failures={"rte": "it is gone"})
+    gaps, names = (Gap("a", "b", 0.25, 0.1, 0.05, 0.45, 0.02),), (HOSTILE, "sst2")
+    parts = [Part(name, "task", "acc", (name,), 20, means, gaps) for name in names]
+    whole = Part("all tasks", "macro", "acc", names, 40, means, gaps)
+    return OverTasks(("a", "b"), (*parts, whole), {}, failures={"rte": "it is gone"})
 
 
 def made():
@@ -207,7 +209,9 @@ def test_the_answer_of_a_comparison():
 
 def test_the_answer_of_several_tasks():
     """How far the first is above the second over all of them; tasks that could not be decided are named."""
-    assert repr(MADE["several tasks"]) == "2 models on 1 task\na is 25.0 points above b, p 0.020\nfailed: rte"
+    assert repr(MADE["several tasks"]) == (
+        "2 models on 2 tasks: Cannot say yet: a leads\na is 25.0 points above b, p 0.020\nfailed: rte"
+    )
 
 
 def test_the_answer_of_an_explanation():

@@ -142,7 +142,7 @@ def test_the_oldest_logs_of_the_harness_are_matched(run, tmp_path):
         (folder / "results.json").write_text(json.dumps(about))
     status, out, err = run("--models", "old-x", "old-y")
     assert (status, err) == (0, "")
-    assert "Better over 2 tasks: pretrained=x,dtype=float" in " ".join(out.split())
+    assert "Take pretrained=x,dtype=float" in " ".join(out.split())
     status, out, err = run("--models", "old-x#nli", "old-y#nli")
     assert (status, err) == (0, "")
     assert "pretrained=x,dtype=float did better on 20 rows" in " ".join(out.split())
@@ -192,7 +192,7 @@ def test_p_is_corrected_over_tasks_and_pairs(runs):
     assert smallest.p_corrected == pytest.approx(6 * smallest.p)
     assert found.models[0] == "run-c"
     text = write(report.document(found), "table")
-    assert "First over 2 tasks: run-c" in text
+    assert "Take run-c" in text
 
 
 def test_clusters_hold_within_tasks(runs):
@@ -224,7 +224,7 @@ def test_a_task_that_cannot_be_decided_is_listed(run, runs):
     assert (status, err) == (1, "")
     why = "NOT COMPARED: odd: odd: acc is between 7 and 7; say with `--range` what is worst and best"
     assert why in " ".join(out.split())
-    assert "Better over 2 tasks: run-a" in out
+    assert "Take run-a" in out
 
 
 def test_where_no_task_can_be_decided_that_is_the_error(run, runs):
@@ -251,7 +251,7 @@ def test_the_answer_lists_tasks_and_means(run):
     status, out, err = run("--models", "run-a", "run-b")
     said = " ".join(out.split())
     assert (status, err) == (0, "")
-    assert said.startswith("2 models on 2 tasks Better over 2 tasks: run-a")
+    assert said.startswith("2 models on 2 tasks Take run-a")
     assert "run-a has a mean acc of 67.5 %, run-b 42.5 %, each task counting the same." in said
     assert "run-a is better on 1 task, run-b on 0; 1 task is undecided." in said
     assert "entail, pooled 60 70.0 36.7 +33.3" in said
