@@ -313,7 +313,7 @@ def run(**values: Any) -> None:
         with request.runtime.steps(f"report of {len(ranking.table.models):,} models", 1):
             content = outputs.render_document(document(ranking), format_name, values["output"])
         outputs.write(content, values["output"])
-    if ranking.header.failures:
+    if ranking.header.failures or ranking.header.failed_answers:
         raise SystemExit(outputs.failure_status(request.base))
     if ranking.header.failed_factors:
         raise SystemExit(1)

@@ -54,5 +54,5 @@ def run(values: Mapping[str, Any], format_name: str) -> None:
     answer = [document.lead, *document.answer[:-1]]  # the last line is advice on tasks
     document = replace(document, lead=best, answer=answer, remarks=remarks)
     outputs.write(outputs.render_document(document, format_name, values["output"]), values["output"])
-    if outcome.failures:
+    if outcome.failures or any(ranking.header.failed_answers for ranking in outcome.rankings.values()):
         raise SystemExit(1)

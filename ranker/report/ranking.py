@@ -76,6 +76,10 @@ def document(ranking: Ranking) -> Document:
 def answer(ranking: Ranking) -> tuple[str, list[str]]:
     """Return the answer in a few words, then its certainty and the next step, a sentence each."""
     lead, sentences = RENDERERS[ranking.mode].answer(ranking)
+    if failed := ranking.header.failed_answers:
+        of_models = ", ".join(f"{count:,} of {name}" for name, count in failed.items())
+        text = f"Answers that failed: {of_models}. They are neither right nor wrong; the same command asks again."
+        sentences = [text, *sentences]
     copies = "; ".join(f"{name} is {first}" for name, first in ranking.header.copies.items())
     return f"{lead} (the same model twice: {copies})" if copies else lead, sentences
 

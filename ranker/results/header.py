@@ -88,6 +88,7 @@ class Header:
         metric: name of the outcome's column: "ACC" for classes.
         attribution: backend that the factors read ("none": baselines alone).
         failures: model -> why it is not ranked.
+        failed_answers: model that was asked in this run -> its answers that failed, if there are any.
         copies: model -> the model that it is a copy of, and is ranked as.
         voters: model that votes and is not ranked -> its weight, 1 as of a ranked one; 0 where it has no say.
         left_out: method -> why it has no numbers: it does not apply to this set, or is defined on none of its examples.
@@ -104,6 +105,7 @@ class Header:
     metric: str = "ACC"
     attribution: str = "none"
     failures: Mapping[str, str] = field(default_factory=dict)
+    failed_answers: Mapping[str, int] = field(default_factory=dict)
     copies: Mapping[str, str] = field(default_factory=dict)
     voters: Mapping[str, float] = field(default_factory=dict)
     left_out: Mapping[str, str] = field(default_factory=dict)

@@ -66,6 +66,7 @@ class RunResponses:
     Attributes:
         answered: answers of the models that could be asked, one of each group of copies.
         failures: model -> why it could not.
+        failed_answers: model that was asked -> its answers that failed, if there are any.
         copies: model -> the earlier model that it is a copy of, and whose answers are its own.
         voters: answers of the models that vote and are not ranked.
     """
@@ -73,6 +74,7 @@ class RunResponses:
     answered: tuple[ModelResponses, ...]
     failures: Mapping[str, str]
     copies: Mapping[str, str] = field(default_factory=dict)
+    failed_answers: Mapping[str, int] = field(default_factory=dict)
     voters: tuple[ModelResponses, ...] = ()
 
 
@@ -106,7 +108,18 @@ def collect(plan: Plan, runtime: Runtime = Runtime()) -> RunResponses:
     if any(factor.erases for factor in plan.factors):
         answered, more_failures = with_erasures(plan, answered, runtime)
         failures |= more_failures
-    return RunResponses(tuple(answered), failures, copies, tuple(voters))
+    failed = {
+        model.name: count
+        for model in plan.inputs.inspected.models
+        if not model.source.precomputed and (count := _failed_answers(responses.get(model.name)))
+    }
+    return RunResponses(tuple(answered), failures, copies, failed, tuple(voters))
+
+
+def _failed_answers(response: RawResponses | None) -> int:
+    """Count the rows of requests to a model that failed."""
+    answers = () if response is None else response.answers
+    return sum(int((answer.predictions.state == ERROR).sum()) for answer in answers if answer is not None)
 
 
 def failed_of(inspected: InspectedModels, collected: RunResponses) -> str:

@@ -384,6 +384,7 @@ def header(
         metric=plan.task.metric if plan.metric is None else plan.metric.name,
         attribution=",".join(backend.settings.name for backend in plan.backends),
         failures=collected.failures,
+        failed_answers=collected.failed_answers,
         copies=collected.copies,
         voters=voter_weights(collected.voters, measurements.pool),
         left_out=measurements.left_out,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ipaddress
 import json
 import logging
-import math
 import os
 import ssl
 import threading
@@ -14,7 +13,6 @@ import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from email.utils import parsedate_to_datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import quote, quote_plus, urlsplit
@@ -23,6 +21,7 @@ from ranker.errors import DataError, ModelError, UsageError, first_line
 from ranker.limits import LIMITS, Limits
 from ranker.sources.endpoint.journal import Journal, request_name
 from ranker.sources.endpoint.options import EndpointOptions
+from ranker.sources.endpoint.pace import PATIENCE, OutOfPatience, Pace, TooMany, too_many
 from ranker.sources.endpoint.replies import BadNumbers, BadReply, Reply, error_text, parse_reply
 
 if TYPE_CHECKING:
@@ -42,9 +41,6 @@ LONGEST_EXCHANGE = 2
 TIMEOUTS = 3
 """Times `EndpointOptions.request_timeout` that all attempts for a request may last."""
 
-LONGEST_WAIT = 120.0
-"""Most seconds that a server may ask to wait for."""
-
 CONNECT = 10.0
 """Seconds to reach a server."""
 
@@ -57,8 +53,11 @@ OVERHEAD = 256
 FINAL = (400, 404, 413, 422)
 """Statuses that say that the request itself cannot be answered, whoever asks again."""
 
-TRANSIENT = (408, 409, 425, 429)
+TRANSIENT = (408, 409, 425)
 """Statuses below 500 after which a request may be sent again."""
+
+LIMITED = 429
+"""Status of a server that had too many requests."""
 
 ADVICE = {401: "the key is missing or wrong; name its variable with `api_key_env`", 403: "the key may not do this"}
 """Status -> what to do about it."""
@@ -89,13 +88,12 @@ class Failed(Exception):
     """An attempt failed, and another may succeed.
 
     Attributes:
-        pause: seconds that the server asks to wait; None if it does not say.
         reached: the server gave a sign of life.
     """
 
-    def __init__(self, reason: str, pause: float | None = None, reached: bool = True) -> None:
+    def __init__(self, reason: str, reached: bool = True) -> None:
         super().__init__(reason)
-        self.pause, self.reached = pause, reached
+        self.reached = reached
 
 
 @dataclass(frozen=True)
@@ -148,11 +146,13 @@ class Client:
         server: the server.
         journal: of replies.
         offline: send nothing.
-        attempts, first_pause: see `ATTEMPTS` and `FIRST_PAUSE`.
+        attempts, first_pause, patience: see `ATTEMPTS`, `FIRST_PAUSE` and `PATIENCE`.
         stopping: set to send nothing more.
+        limited: it has refused a request since it had too many.
         met: the server has replied to this client.
         stated: (model of the server, "model" or "fingerprint") -> what its first reply said of itself.
         failures: name of a probe of the abilities of a model -> why it failed.
+        pace: of all its requests.
         in_flight: number of requests that were sent and have no reply yet.
         room: notified when one has its reply.
     """
@@ -162,12 +162,18 @@ class Client:
     offline: bool = False
     attempts: int = ATTEMPTS
     first_pause: float = FIRST_PAUSE
+    patience: float = PATIENCE
     stopping: threading.Event = field(default_factory=threading.Event)
     met: bool = False
+    limited: bool = False
     stated: dict[tuple[str, str], str] = field(default_factory=dict)
     failures: dict[str, ServerError] = field(default_factory=dict)
+    pace: Pace = field(init=False)
     in_flight: int = 0
     room: threading.Condition = field(default_factory=threading.Condition)
+
+    def __post_init__(self) -> None:
+        self.pace = Pace(self.server.options.concurrency, self.first_pause, self.patience)
 
     def ask(
         self,
@@ -247,18 +253,29 @@ class Client:
         )
 
     def _send(self, place: str, path: str, body: Mapping[str, Any], expected: Reply | None) -> tuple[int, str]:
-        """Send a request until it is answered -> the status and the body of the reply."""
+        """Send a request until it is answered -> the status and the body of the reply. Limits are waited for."""
+        while True:
+            try:
+                with self.pace.turn(self.stopping):
+                    return self._retried(place, path, body, expected)
+            except TooMany as refusal:
+                if not self.limited:
+                    self.limited = True
+                    log.warning("%s: refuses requests for now: %s; they wait", self.server.host, refusal)
+            except OutOfPatience as error:
+                raise ServerError.of(self.server.host, str(error)) from error
+
+    def _retried(self, place: str, path: str, body: Mapping[str, Any], expected: Reply | None) -> tuple[int, str]:
+        """Send a request, and again where that may help -> the status and the body of the reply."""
         import stamina
 
         stamina.instrumentation.set_on_retry_hooks([])  # else each attempt is a line on stderr
 
-        def pause(error: Exception) -> bool | float:
-            if not isinstance(error, Failed) or self.stopping.is_set():
-                return False
-            return True if error.pause is None or error.pause < 1 else error.pause
+        def may_pass(error: Exception) -> bool:
+            return isinstance(error, Failed) and not self.stopping.is_set()
 
         retries = stamina.retry_context(
-            on=pause, attempts=self.attempts, timeout=TIMEOUTS * self.server.options.request_timeout,
+            on=may_pass, attempts=self.attempts, timeout=TIMEOUTS * self.server.options.request_timeout,
             wait_initial=self.first_pause, wait_max=LONGEST_PAUSE, wait_jitter=self.first_pause,
         )  # fmt: skip
         try:
@@ -289,6 +306,7 @@ class Client:
                 if reply.prompt_tokens > 0 and reply.output_tokens >= 0:
                     used = reply.prompt_tokens + reply.output_tokens
                 self._check_same(place, reply, expected)
+                self.pace.answered(headers)
                 return 200, text
             used = 0 if status < 500 else most
         except BadNumbers as error:  # which it would give again
@@ -324,12 +342,10 @@ class Client:
             raise ServerError.of(self.server.host, predicate, option="models")
         if status in FINAL:
             return status, text
+        if status == LIMITED or (status >= 500 and "retry-after" in headers):
+            raise too_many(f"status {status}: {message}", text, headers, time.time())
         if status in TRANSIENT or status >= 500:
-            pause = retry_after(headers.get("retry-after", ""), time.time())
-            if pause is not None and pause > LONGEST_WAIT:
-                predicate = f"asks to wait {pause:,g} s (status {status}: {message}); go on later"
-                raise ServerError.of(self.server.host, predicate)
-            raise Failed(f"replies with status {status}: {message}", pause)
+            raise Failed(f"replies with status {status}: {message}")
         advice = f"; {ADVICE[status]}" if status in ADVICE else ""
         raise ServerError.of(self.server.host, f"replies with status {status}: {message}{advice}", option="models")
 
@@ -423,21 +439,3 @@ class Client:
             if before and now and before != now:
                 text = f"replied as the {noun} {before!r}, and now replies as {now!r}; `refetch` asks everything anew"
                 raise ServerError.of(self.server.host, text, option="refetch", value=now)
-
-
-def retry_after(header: str, now: float) -> float | None:
-    """Return the seconds that a header asks to wait: a number, or a date; None if it says neither.
-
-    Example:
-        >>> retry_after("3", 0.0), retry_after("Thu, 01 Jan 1970 00:00:09 GMT", 4.0), retry_after("soon", 0.0)
-        (3.0, 5.0, None)
-    """
-    try:
-        seconds = float(header)
-        return None if math.isnan(seconds) else max(seconds, 0.0)
-    except ValueError:
-        pass
-    try:
-        return max(parsedate_to_datetime(header).timestamp() - now, 0.0)
-    except (ValueError, TypeError):
-        return None

@@ -9,7 +9,7 @@ import re
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -68,6 +68,7 @@ class Behaviour:
         limit: most characters of a prompt.
         usage: count tokens; `zeros` counts none.
         opening: what a chat writes before everything else, as one token.
+        refuses: whether a request comes too early, as (status, message, headers) of the refusal; None if it does not.
         ill: statuses of the next requests for log-probabilities, whatever they are about.
     """
 
@@ -87,6 +88,7 @@ class Behaviour:
     zeros: bool = False
     opening: str = ""
     ill: deque[str] = field(default_factory=deque)
+    refuses: Callable[[], tuple[int, str, dict[str, str]] | None] = lambda: None
 
 
 class Server(ThreadingHTTPServer):
@@ -138,10 +140,13 @@ class Handler(BaseHTTPRequestHandler):
             server.most_at_once = max(server.most_at_once, server.at_once)
             about_row = "row" in json.dumps(body)
             wrong = behaviour.wrong.popleft() if about_row and behaviour.wrong else ""
+            too_early = behaviour.refuses()
         try:
             time.sleep(behaviour.delay)
             server.together.wait()
-            if behaviour.ill and body.get("logprobs"):
+            if too_early:
+                self.refuse(*too_early)
+            elif behaviour.ill and body.get("logprobs"):
                 self.refuse(int(behaviour.ill.popleft()), "still loading")
             elif behaviour.key and self.headers.get("Authorization") != f"Bearer {behaviour.key}":
                 self.refuse(401, f"Incorrect API key provided: {self.headers.get('Authorization')}")

@@ -177,3 +177,40 @@ def test_attributions_need_a_budget(folder):
         assert done.returncode == 0, done.stderr
         assert 5 <= len(server.rows()) < 30
         assert "number" in done.stdout
+
+
+@pytest.mark.parametrize(("options", "status"), [((), 1), (("--not-worse-than", "tiny/first"), 3)])
+def test_rows_that_failed_come_first_and_decide_the_exit_status(folder, options, status):
+    """They are counted above everything else, in the JSON, and never taken for answers."""
+    with serving(wrong=deque(["400", "400", "400"])) as server:
+        run_of = run(server, *options)
+        assert run_of.returncode == status, run_of.stderr
+        assert list(json.loads(run_of.stdout)["header"]["failed_answers"].values()) == [3]
+        words = ["table" if word == "json" else word for word in command(server, *options)]
+        again = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert again.returncode == status, again.stderr
+    said = " ".join(again.stdout.split())
+    assert "Answers that failed: 3 of tiny/" in said[:300]
+    assert "They are neither right nor wrong" in said
+
+
+def test_a_limit_of_requests_loses_no_row(folder):
+    """A server that takes five requests at a time in each half second: all rows are answered."""
+    sent = deque()
+
+    def refuses():
+        now = time.monotonic()
+        while sent and sent[0] < now - 0.5:
+            sent.popleft()
+        if len(sent) < 5:
+            sent.append(now)
+            return None
+        return 429, "slow down", {}
+
+    with serving(refuses=refuses) as server:
+        run_of = run(server)
+    found = json.loads(run_of.stdout)
+    assert run_of.returncode == 0, run_of.stderr
+    assert found["header"]["probe"] == 30
+    assert found["header"]["failed_answers"] == {}
+    assert "refuses requests for now: status 429: slow down; they wait" in run_of.stderr

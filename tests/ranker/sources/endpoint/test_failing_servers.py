@@ -236,7 +236,7 @@ def quick(monkeypatch):
     monkeypatch.setattr(os, "fsync", lambda number: None)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     monkeypatch.setattr(httpx2, "create_ssl_context", lambda: context)
-    monkeypatch.setattr(kind, "Client", partial(Client, first_pause=0.001, attempts=2))
+    monkeypatch.setattr(kind, "Client", partial(Client, first_pause=0.001, attempts=2, patience=0.01))
 
 
 @pytest.fixture(scope="module")
