@@ -46,8 +46,8 @@ BLOCK = 64
 """Attributions a shard: a crash costs at most as many for each model, beside those in work."""
 ANSWERS = 16_384
 """Most answers a shard."""
-SECONDS = 15.0
-"""Age at which an unfinished shard of answers is written."""
+SECONDS = 5.0
+"""Age at which an unfinished shard is written."""
 
 TRIES = 5
 """Most listings of a folder while others change it."""
@@ -393,8 +393,8 @@ def collect_blocks(examples: Sequence[Example], add: Callable[[pa.Table], None])
     def keep(block: Block) -> None:
         waiting.append(block)
         count = sum(map(len, waiting))
-        answers = not isinstance(block, Sequence)
-        if count >= (ANSWERS if answers else BLOCK) or (answers and time.monotonic() - began >= SECONDS):
+        most = BLOCK if isinstance(block, Sequence) else ANSWERS
+        if count >= most or time.monotonic() - began >= SECONDS:
             write()
 
     try:

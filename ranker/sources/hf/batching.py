@@ -17,7 +17,7 @@ import numpy as np
 import torch
 
 from factors.types import Bools, Floats, Ints
-from ranker.sources.packing import WINDOW, run_in_batches, windows
+from ranker.sources.packing import SECONDS, WINDOW, run_in_batches, windows
 
 if TYPE_CHECKING:
     from ranker.progress import Advance
@@ -148,6 +148,7 @@ def run_rows(
     token_budget: int,
     advance: Advance = lambda done: None,
     padding: int = 0,
+    seconds: float = SECONDS,
 ) -> Iterator[tuple[S, list[Any]]]:
     """Answer requests in order, each with the outputs of its rows.
 
@@ -158,6 +159,7 @@ def run_rows(
         token_budget: most tokens a batch. It changes speed and memory, no value.
         advance: called after each batch with the number of newly completed requests.
         padding: see `ranker.sources.packing.pack`; with 0 the rows of a batch are of one size.
+        seconds: that a window lasts about.
 
     Yields:
         The state of a request, and the output of each of its rows.
@@ -169,7 +171,7 @@ def run_rows(
     def tokens(request: tuple[S, Sequence[R]]) -> int:
         return sum(row.size for row in request[1])
 
-    for window in windows(requests, tokens, WINDOW * token_budget, MAX_REQUESTS_AHEAD):
+    for window in windows(requests, tokens, WINDOW * token_budget, MAX_REQUESTS_AHEAD, seconds):
         rows, places = distinct_rows([wanted for _, wanted in window])
         outputs, token_budget = _outputs(run, rows, token_budget, padding, completion_counter(advance, places))
         for (state, _), wanted in zip(window, places, strict=True):

@@ -21,6 +21,7 @@ from ranker.sources.hf.embedded import EmbeddedNetwork
 from ranker.sources.hf.heads import LABELS
 from ranker.sources.hf.last_layer import read_first_token
 from ranker.sources.hf.networks import ENCODED_AT_ONCE, LoadedNetwork, load_network
+from ranker.sources.packing import in_blocks
 from ranker.tasks.classes import ClassProbabilities, softmax
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ class TextClassifier(LoadedNetwork):
         """
         requests = ((None, [self.row(encoding)]) for encoding in self.encodings(examples))
         answered = batching.forward(self.network, requests, self.token_budget, self.device, advance)
-        while block := [logits[0] for _, logits in islice(answered, ENCODED_AT_ONCE)]:
+        for block in in_blocks((logits[0] for _, logits in answered), ENCODED_AT_ONCE):
             yield ClassProbabilities(softmax(np.array(block)))
 
     def network(self, batch: Batch) -> torch.Tensor:

@@ -21,6 +21,7 @@ from ranker.sources.hf.batching import TokenRow
 from ranker.sources.hf.embedded import EmbeddedHead
 from ranker.sources.hf.heads import SPANS
 from ranker.sources.hf.networks import ENCODED_AT_ONCE, LoadedNetwork, Windows, finite, load_network, overlap_in
+from ranker.sources.packing import in_blocks
 from ranker.tasks.texts import TextAnswers
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ class SpanExtractor(LoadedNetwork):
         """Yield the answers to examples, in blocks, in order: see `ranker.sources.base.Predictor`."""
         requests = self._requests(examples)
         answered = batching.forward_rows(self.network, requests, self.token_budget, self.device, advance)
-        while block := list(islice(answered, ENCODED_AT_ONCE)):
+        for block in in_blocks(answered, ENCODED_AT_ONCE):
             yield TextAnswers(tuple(self._answer(*state, logits) for state, logits in block))
 
     def run_head(self, type_ids: torch.Tensor | None, **rows: torch.Tensor) -> torch.Tensor:

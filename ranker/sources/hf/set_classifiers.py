@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +17,7 @@ from ranker.sources.hf.classifiers import TextClassifier
 from ranker.sources.hf.heads import LABEL_SETS
 from ranker.sources.hf.labels import meanings
 from ranker.sources.hf.networks import ENCODED_AT_ONCE, load_network
+from ranker.sources.packing import in_blocks
 from ranker.tasks.label_sets import LabelSetAnswers
 
 if TYPE_CHECKING:
@@ -70,6 +70,6 @@ class SetClassifier(TextClassifier):
         """Yield the label sets of examples, in blocks, in order: see `TextClassifier.predict`."""
         requests = ((None, [self.row(encoding)]) for encoding in self.encodings(examples))
         answered = batching.forward(self.network, requests, self.token_budget, self.device, advance)
-        while block := [logits[0] for _, logits in islice(answered, ENCODED_AT_ONCE)]:
+        for block in in_blocks((logits[0] for _, logits in answered), ENCODED_AT_ONCE):
             rows = expit(np.array(block, dtype=np.float64)).tolist()
             yield LabelSetAnswers(tuple(self.task.answer_of(dict(zip(self.names, row, strict=True))) for row in rows))

@@ -21,6 +21,7 @@ from ranker.sources.hf.classifiers import collapse
 from ranker.sources.hf.embedded import EmbeddedHead
 from ranker.sources.hf.heads import TAGS
 from ranker.sources.hf.networks import ENCODED_AT_ONCE, LoadedNetwork, Windows, finite, load_network, overlap_in
+from ranker.sources.packing import in_blocks
 from ranker.tasks.tags import OUTSIDE, TagAnswers, Tagging, entities
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ class Tagger(LoadedNetwork):
         """Yield the tags of examples, in blocks, in order: see `ranker.sources.base.Predictor`."""
         requests = self._requests(examples)
         answered = batching.forward_rows(self.best_tags, requests, self.token_budget, self.device, advance)
-        while block := list(islice(answered, ENCODED_AT_ONCE)):
+        for block in in_blocks(answered, ENCODED_AT_ONCE):
             yield TagAnswers(tuple(self._tags(count, places, outputs) for (count, places), outputs in block))
 
     def best_tags(self, batch: Batch) -> torch.Tensor:

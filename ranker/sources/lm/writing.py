@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
@@ -13,8 +14,9 @@ import torch
 from factors.types import Example, Ints
 from ranker.sources.hf import batching
 from ranker.sources.lm.answers import before
-from ranker.sources.lm.encoding import PromptEncoder
+from ranker.sources.lm.encoding import PromptEncoder, PromptIds
 from ranker.sources.lm.network import PREFIX_SHARE, LanguageModel, Prefix
+from ranker.sources.packing import SECONDS, WINDOW, windows
 
 if TYPE_CHECKING:
     from ranker.progress import Advance
@@ -75,14 +77,18 @@ class Writer:
 
     def predict(self, examples: Sequence[Example], advance: Advance = lambda done: None) -> Iterator[Predictions]:
         """Yield the answers to examples, in blocks, in order: see `ranker.sources.base.Predictor`."""
-        for start in range(0, len(examples), WRITTEN_AT_ONCE):
-            block = examples[start : start + WRITTEN_AT_ONCE]
-            encodings = self.encoder.encodings(block)
-            rows = ((None, [WrittenRow(encoding.ids, encoding.prefix, self.most)]) for encoding in encodings)
-            answered = batching.run_rows(self._run, rows, self.network.token_budget, advance)
+        encoded = zip(examples, self.encoder.encodings(examples), strict=True)
+        budget = self.network.token_budget
+        for block in windows(encoded, self._cost, WINDOW * budget, WRITTEN_AT_ONCE, SECONDS):
+            rows = ((None, [WrittenRow(encoding.ids, encoding.prefix, self.most)]) for _, encoding in block)
+            answered = batching.run_rows(self._run, rows, budget, advance, seconds=math.inf)
             texts = [text for _, (text,) in answered]
-            answers = [self.parse(text, example.segments) for text, example in zip(texts, block, strict=True)]
+            answers = [self.parse(text, example.segments) for text, (example, _) in zip(texts, block, strict=True)]
             yield self.task.predictions(answers)
+
+    def _cost(self, row: tuple[Example, PromptIds]) -> int:
+        """Return the tokens that are read and written for a row."""
+        return len(row[1]) + self.most
 
     def _run(self, rows: Sequence[WrittenRow]) -> list[str]:
         """Return what is written after rows of one size."""
