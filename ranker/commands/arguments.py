@@ -391,6 +391,7 @@ def source_options(values: OptionValues, of_answers: bool = False) -> SourceOpti
         kinds=[from_flags(record, option_values) for record in records()],
         limits=values["limits"],
         values=takes_values(values.get("task")),
+        columns={role: names for role, names in columns(values.get("columns")).items() if role in ("text", "label")},
     )
 
 

@@ -79,6 +79,7 @@ class SourceOptions:
             adds.
         limits: size limits of reading.
         values: answers are values that only the task of the rows parses, such as tags or texts.
+        columns: "text" and "label" -> columns of the user's labelled rows, of which demonstrations may be others.
 
     Raises:
         UsageError: two records of one kind.
@@ -96,8 +97,10 @@ class SourceOptions:
     kinds: Sequence[Any] = ()
     limits: Limits = LIMITS
     values: bool = False
+    columns: Mapping[str, Sequence[str]] = Frozen({})
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "columns", Frozen({role: tuple(names) for role, names in self.columns.items()}))
         object.__setattr__(self, "label_map", None if self.label_map is None else Frozen(self.label_map))
         object.__setattr__(self, "kinds", tuple(self.kinds))
         types = [type(record) for record in self.kinds]

@@ -284,6 +284,10 @@ def _resolve(text: str, options: SourceOptions, shelf: ResourceCache) -> _NamedM
     part = _find_part(reference, options, shelf)
     if not reference.name:
         return part
+    prompted = {model.name.partition("/")[0] for model in part.models}
+    if len(part.models) > 1 and len(prompted) == 1 and all("/" in model.name for model in part.models):
+        renamed = [model.called(f"{reference.name}/{model.name.partition('/')[2]}") for model in part.models]
+        return _NamedModels(reference.name, tuple(renamed), part.kinds)
     if len(part.models) > 1:
         raise UsageError(
             f"`models`: {text}: a name is for one model (got {len(part.models)} in {reference.place})",

@@ -30,7 +30,7 @@ REPETITIONS = 4
 REPEATED_TOKENS = 12
 """Most tokens of a repeated word."""
 
-REVISION = 2
+REVISION = 3
 """Version of the probe, part of what it is kept under; raise it when other abilities are found."""
 
 
@@ -141,6 +141,8 @@ def _top(chat: bool, count: int) -> dict[str, Any]:
 def find_abilities(endpoint: Endpoint, chat: bool) -> Abilities:
     """Find out what a model of a server can do, once: the result is kept, and a failure holds for the run.
 
+    A server that cannot complete texts is asked for chats.
+
     Raises:
         NotKept: it is not kept, and the client is offline.
         ServerError: the server cannot be asked in this form.
@@ -177,8 +179,7 @@ def _probe_completions(endpoint: Endpoint) -> Abilities:
             count_shown = len(reply.tokens[0].top) if reply.tokens else 0
             top = min(count, count_shown)
             return Abilities(False, top=top, model=reply.model, fingerprint=reply.fingerprint, doubt=doubt)
-    predicate = f"cannot complete texts ({refusal}); ask it by prompts with `chat`"
-    raise ServerError.of(endpoint.client.server.host, predicate, option="prompts")
+    return _probe_chat(endpoint, f"cannot complete texts ({refusal}), and ")
 
 
 def repeats_prompt(reply: Reply, prompt: str) -> bool:
@@ -196,8 +197,8 @@ def doubt_of(reply: Reply) -> str:
     return "by them the prompt has a probability of about 1, which no prompt has" if is_certain(tokens) else ""
 
 
-def _probe_chat(endpoint: Endpoint) -> Abilities:
-    """Ask a chat for the most probable first tokens, in the forms that servers take."""
+def _probe_chat(endpoint: Endpoint, before: str = "") -> Abilities:
+    """Ask a chat for the most probable first tokens, in the forms that servers take; `before` begins an error."""
     forms = [
         *(Abilities(True, top=count, limit_name=name) for name in ("max_tokens", "max_completion_tokens")
           for count in TOP if count != USUAL_TOP),
@@ -210,7 +211,7 @@ def _probe_chat(endpoint: Endpoint) -> Abilities:
             count_shown = len(reply.tokens[0].top) if reply.tokens else 0
             stated = {"model": reply.model, "fingerprint": reply.fingerprint}
             return Abilities(True, False, min(form.top, count_shown), form.limit_name, form.temperature, **stated)
-    raise ServerError.of(endpoint.client.server.host, f"takes no chat ({refusal})", option="prompts")
+    raise ServerError.of(endpoint.client.server.host, f"{before}takes no chat ({refusal})", option="prompts")
 
 
 def _try(endpoint: Endpoint, form: Abilities, **parameters: Any) -> tuple[Reply | None, RowError | None]:

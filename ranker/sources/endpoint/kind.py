@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
@@ -86,7 +86,7 @@ class EndpointModel(PromptSetup):
             unused=self.options.of_others(EndpointOptions) | ({"label_map"} if self.options.label_map else frozenset()),
             needs=Needs(secrets=(key_name,) if key_name else (), network=True),
             demonstrations=tuple(demonstration.segments for demonstration in self.demonstrations),
-            parts={"model": self.family, "prompt": self.prompt_name},
+            parts={"model": self.name.partition("/")[0], "prompt": self.prompt_name},
             attributable=self.server.options.budgeted,
         )
 
@@ -99,7 +99,7 @@ class EndpointModel(PromptSetup):
         settings = self.settings(task)
         try:
             endpoint = self._endpoint(self.chosen_prompt(task).chat, shelf)
-            way = self._way(task, endpoint)
+            way = self._way(task, self._put_prompt(task, endpoint), endpoint)
             abilities = vars(endpoint.abilities)
             words = [way.words, way.shown] if way else []
             fields = {**abilities, "round": endpoint.round, "way": type(way).__name__, "words": words}
@@ -119,19 +119,24 @@ class EndpointModel(PromptSetup):
             text = f"writes answers, and those to {task.name} are judged by {task.metric}"
             raise LabelError.of(self.name, text)
         prompt = self.chosen_prompt(task)
-        words = prompt.words(task)
         try:
             endpoint = self._endpoint(prompt.chat, shelf)
-            way = self._way(task, endpoint)
+            prompt = self._put_prompt(task, endpoint)
+            way = self._way(task, prompt, endpoint)
         except NotKept:
             endpoint = Endpoint(_client(self.server, shelf), self.model, "", Abilities(prompt.chat))
+            words = prompt.words(task)
             listed_words = tuple(form for forms in words.values() for form in forms)
             hard = prompt.decode or prompt.chat or not words
             way = None if hard else WholeWords(listed_words, False)  # the way with most requests
+        words = prompt.words(task)
         member = digest({"place": self.place, "round": endpoint.round, "task": task.name})
         remarks = partial(endpoint.client.journal.remarks, member)
         doubt = endpoint.abilities.doubt if endpoint.abilities else ""
-        note = partial(_note, self.place, shelf, way, prompt.decode or not words, doubt, remarks)
+        told = [f"the server's log-probabilities of prompts (echo) are not used: {doubt}"] if doubt else []
+        if prompt.chat and not self.chosen_prompt(task).chat:
+            told.append(f"the server takes chats alone, so that the prompt {prompt.name} is put as a user's message")
+        note = partial(_note, self.place, shelf, way, prompt.decode or not words, told, remarks)
         note()
         shared: dict[str, Any] = {
             "name": self.name,
@@ -166,9 +171,16 @@ class EndpointModel(PromptSetup):
         endpoint = Endpoint(client, self.model, asked_round)
         return replace(endpoint, abilities=find_abilities(endpoint, chat))
 
-    def _way(self, task: Task, endpoint: Endpoint) -> Way | None:
-        """Choose how labels are scored; None if they are read from written text."""
+    def _put_prompt(self, task: Task, endpoint: Endpoint) -> Prompt:
+        """Return the prompt in the form that the server takes: of a built-in set, its chat where it takes no other."""
+        assert endpoint.abilities is not None
         prompt = self.chosen_prompt(task)
+        if prompt.chat or not endpoint.abilities.chat:
+            return prompt
+        return replace(prompts.prompt_of(task, chat=True) if self.prompt is None else prompt, chat=True)
+
+    def _way(self, task: Task, prompt: Prompt, endpoint: Endpoint) -> Way | None:
+        """Choose how labels are scored; None if they are read from written text."""
         words, able, mean = prompt.words(task), endpoint.abilities, self.length == "mean"
         assert able is not None
         listed = tuple(dict.fromkeys(form for forms in words.values() for form in forms))
@@ -232,11 +244,16 @@ def _put(
 
 
 def _note(
-    place: str, shelf: ResourceCache, way: Way | None, writes: bool, doubt: str, remarks: Callable[[], dict[str, int]]
+    place: str,
+    shelf: ResourceCache,
+    way: Way | None,
+    writes: bool,
+    told: Sequence[str],
+    remarks: Callable[[], dict[str, int]],
 ) -> None:
     """Note how a model is asked, and what was remarkable in how many rows."""
     notes = [] if way is None and writes else [ServerWriter.note if way is None else way.note]
-    notes += [f"the server's log-probabilities of prompts (echo) are not used: {doubt}"] if doubt and notes else []
+    notes += told if notes else []
     notes += [f"{remark} (different rows: {count:,})" for remark, count in sorted(remarks().items())]
     shelf.noted[place] = 0, tuple(notes)
 
@@ -265,7 +282,7 @@ def sources(reference: Reference, options: SourceOptions, shelf: ResourceCache) 
     name = reference.part.rstrip("/").rpartition("/")[2] or server.host
     return [
         EndpointModel("/".join(filter(None, (name, end))), server, reference.part, options, **vars(setup))
-        for end, setup in setups(chosen, options.limits)
+        for end, setup in setups(chosen, options)
     ]
 
 

@@ -9,11 +9,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatch
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from pickle import UnpicklingError  # noqa: TID251  # the name of an error; nothing is unpickled
 from typing import TYPE_CHECKING
 
+import numpy as np
 import torch
 
 from ranker.errors import LabelError, ModelError, RankModelsError, first_line, listed
@@ -135,12 +137,35 @@ def _gguf(files: Files, head: Head) -> tuple[PreTrainedModel, PreTrainedTokenize
     if missing := [package for package in GGUF_READERS if not _has_module(package)]:
         text = f"is a GGUF file; `pip install 'rank-models[lm]'` to read it (missing: {listed(missing)})"
         raise ModelError.of(files.path, text)
-    with files.loadable() as folder:
+    with files.loadable() as folder, _parsed_once():
         options = {"gguf_file": files.gguf, "local_files_only": True}
         model = getattr(transformers, head.auto).from_pretrained(folder, dtype=torch.float32, **options)
         tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **options)
     model.name_or_path = model.config.name_or_path = tokenizer.name_or_path = str(files.path)
     return model, tokenizer, ()
+
+
+@contextmanager
+def _parsed_once() -> Iterator[None]:
+    """Let transformers parse a GGUF file and its names once, not for configuration, tokenizer and weights each."""
+    import gguf
+
+    class Reader(gguf.GGUFReader):
+        """A reader whose data is a plain array: slices of a mapped one are slow."""
+
+        def __setattr__(self, name: str, value: object) -> None:
+            super().__setattr__(name, np.asarray(value) if name == "data" else value)
+
+    parts: dict[str, Callable[..., object]] = {
+        name: getattr(gguf, name) for name in ("GGUFReader", "get_tensor_name_map")
+    }
+    try:
+        for name, part in (parts | {"GGUFReader": Reader}).items():
+            setattr(gguf, name, cache(part))
+        yield
+    finally:
+        for name, part in parts.items():
+            setattr(gguf, name, part)
 
 
 def _adapter(

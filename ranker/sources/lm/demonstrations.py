@@ -32,7 +32,9 @@ class Demonstration:
     answer: str
 
 
-def draw(file: Path, count: int, seed: int, limits: Limits = LIMITS) -> tuple[Demonstration, ...]:
+def draw(
+    file: Path, count: int, seed: int, limits: Limits = LIMITS, columns: Mapping[str, Sequence[str]] | None = None
+) -> tuple[Demonstration, ...]:
     """Draw rows of a file at random, as many of each label as possible, in a random order.
 
     With one seed, fewer demonstrations are the first ones drawn of more, label by label.
@@ -42,11 +44,12 @@ def draw(file: Path, count: int, seed: int, limits: Limits = LIMITS) -> tuple[De
         count: number of rows.
         seed: of the draw and the order.
         limits: size limits of the file.
+        columns: see `ranker.datasets.readers.read_sheet`; None for those with usual names.
 
     Raises:
         UsageError: it has fewer labelled rows; DataError: it cannot be read.
     """
-    sheet = read_sheet(file, limits=limits)
+    sheet = read_sheet(file, columns, limits=limits)
     labels = raw_labels(sheet)
     generator = np.random.default_rng(seed)
     of_label: dict[str, list[int]] = {}

@@ -103,7 +103,7 @@ class PromptedModel(PromptSetup):
             self.options.of_others(LMOptions) | ({"label_map"} if self.options.label_map else frozenset()),
             needs=Needs(accelerator=True),
             demonstrations=tuple(demonstration.segments for demonstration in self.demonstrations),
-            parts={"model": self.family, "prompt": self.prompt_name},
+            parts={"model": self.name.partition("/")[0], "prompt": self.prompt_name},
         )
 
     def identity(self, task: Task, machine: Machine, shelf: ResourceCache) -> Mapping[str, Any]:
@@ -218,12 +218,14 @@ _NETWORK, _SCORES = "the last language model", "scores of the last prompt"
 
 
 def claims(reference: Reference, options: SourceOptions) -> bool:
-    """Return True if a reference is a GGUF file, or a checkpoint, or a folder of these, that writes text."""
+    """Return True if a reference is a GGUF file, a checkpoint that writes text, or a folder of such."""
     place = f"{reference.place}@{reference.revision}" if reference.revision else reference.place
     try:
         if place.endswith(GGUF):
             return os.path.isfile(place)
         if os.path.isdir(place):
+            if _gguf_in(place):
+                return True
             inside = [Path(place), *checkpoints_in(Path(place))][-1]
             return checkpoints.is_checkpoint(inside) and _head(inside, options) is not None
         return checkpoints.is_hub_id(place) and writing_head(checkpoints.hub_config(place)) is not None
@@ -238,9 +240,9 @@ def sources(reference: Reference, options: SourceOptions, shelf: ResourceCache) 
         UsageError: there is no such prompt, or demonstrations are needed and no file has them.
     """
     place = f"{reference.place}@{reference.revision}" if reference.revision else reference.place
-    below = checkpoints_in(Path(place)) if os.path.isdir(place) else []
-    networks = [(folder.name, str(folder)) for folder in below] or [(_name_of(place), place)]
-    prompted = list(setups(options.of(LMOptions), options.limits))
+    below = [*checkpoints_in(Path(place)), *_gguf_in(place)] if os.path.isdir(place) else []
+    networks = [(_name_of(str(path)), str(path)) for path in below] or [(_name_of(place), place)]
+    prompted = list(setups(options.of(LMOptions), options))
     listed = [
         PromptedModel("/".join(filter(None, (name, end))), path, name, options=options, **vars(setup))
         for name, path in networks
@@ -253,6 +255,12 @@ def sources(reference: Reference, options: SourceOptions, shelf: ResourceCache) 
             raise UsageError.of(place, text, option="models", value=reference.part, allowed=by_part)
         return [by_part[reference.part]]
     return listed
+
+
+def _gguf_in(place: str) -> list[Path]:
+    """List the GGUF files in a folder, in the order of their names; none if it is a checkpoint itself."""
+    folder = Path(place)
+    return [] if checkpoints.is_checkpoint(folder) else sorted(folder.glob(f"*{GGUF}"))
 
 
 def _name_of(place: str) -> str:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ranker.errors import UsageError
-from ranker.limits import Limits
 from ranker.sources.lm import demonstrations, prompts
 from ranker.sources.lm.answers import Words
 from ranker.sources.lm.demonstrations import Demonstration
@@ -16,6 +15,7 @@ from ranker.sources.lm.options import LMOptions
 from ranker.sources.lm.prompts import Prompt, prompt_of
 
 if TYPE_CHECKING:
+    from ranker.sources.base import SourceOptions
     from ranker.tasks.base import Task
 
 
@@ -68,7 +68,7 @@ def listed_labels(words: Words) -> str:
     return ", ".join(forms[0] for forms in words.values())
 
 
-def setups(chosen: LMOptions, limits: Limits) -> Iterator[tuple[str, PromptSetup]]:
+def setups(chosen: LMOptions, options: SourceOptions) -> Iterator[tuple[str, PromptSetup]]:
     """Yield the setups that options name, each with the end of its model's name: "review/4-shot".
 
     Raises:
@@ -80,7 +80,8 @@ def setups(chosen: LMOptions, limits: Limits) -> Iterator[tuple[str, PromptSetup
             if count and not file:
                 text = f"of {count} needs labelled rows; name a file with `demonstrations`"
                 raise UsageError.about("shots", text, count)
-            drawn = demonstrations.draw(Path(file), count, prompt.seed if prompt else 0, limits) if count else ()
+            seed = prompt.seed if prompt else 0
+            drawn = demonstrations.draw(Path(file), count, seed, options.limits, options.columns) if count else ()
             length = (prompt.length if prompt else None) or chosen.length
             for calibration in _calibrations(prompt, chosen):
                 parts = ["" if prompt is None else prompt.name, f"{count}-shot" if count else ""]

@@ -271,7 +271,7 @@ def load(names: Sequence[str]) -> tuple[Prompt, ...]:
     """Load prompts.
 
     Args:
-        names: files, folders of files, and built-in prompts or sets of them.
+        names: files, folders of files, and built-in prompts or sets of them, of which chats are left out.
 
     Raises:
         UsageError: there is no such file or built-in prompt, or two have one name; DataError: a file is no prompt.
@@ -299,11 +299,16 @@ def _files(name: str) -> list[Path]:
         return files
     if path.suffix == ".toml" or path.is_file():
         return [path]
-    inside = [file for key, file in files_by_name.items() if name in (key, key.partition("/")[0])]
+    inside = [files_by_name[name]] if name in files_by_name else _plain_prompts(name)
     if not inside:
         sets = dict.fromkeys(key.partition("/")[0] for key in files_by_name)
         raise UsageError.about("prompts", str(UnknownName("prompt or file", name, [*sets, *files_by_name])), name)
     return inside
+
+
+def _plain_prompts(set_name: str) -> list[Path]:
+    """Return the files of a built-in set that are no chat: any model can be asked by them."""
+    return [file for key, file in builtin().items() if key.partition("/")[0] == set_name and not read(file).chat]
 
 
 def read(file: Path) -> Prompt:
@@ -320,8 +325,8 @@ def read(file: Path) -> Prompt:
     return replace(prompt, name=prompt.name or file.stem, demonstrations=rows)
 
 
-def prompt_of(task: Task) -> Prompt:
-    """Return the first built-in prompt of a task that is no chat: of the set with its name, or one for any labels.
+def prompt_of(task: Task, chat: bool = False) -> Prompt:
+    """Return the first built-in prompt of a task, a chat or none: of the set with its name, or one for any labels.
 
     Raises:
         ModelError: there is none.
@@ -332,4 +337,4 @@ def prompt_of(task: Task) -> Prompt:
     if not prompts:
         text = f"there is no built-in prompt for {task.name}; name one with `prompts`"
         raise ModelError(text, option="prompts", value=task.name)
-    return next(prompt for prompt in prompts if not prompt.chat)
+    return next(prompt for prompt in prompts if prompt.chat == chat)

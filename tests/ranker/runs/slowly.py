@@ -1,4 +1,4 @@
-"""`rank-models` with networks that need some time for each row, and note when they ran how many: argv[1] is the file."""
+"""`rank-models` with networks that need some time for each row, and note in a file, argv[1], how many they ran."""
 
 import os
 import sys

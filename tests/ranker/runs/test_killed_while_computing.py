@@ -45,10 +45,7 @@ KINDS = {
     kind if kind == "labels by a prompt" else pytest.param(kind, marks=pytest.mark.slow) for kind in KINDS
 ])  # fmt: skip
 def test_a_killed_run_loses_seconds(tmp_path, kind):
-    """Killed at a random moment: all passes that ended 15 seconds before it are of rows that are stored, or of one more.
-
-    What is computed again by the next run is what was not stored.
-    """
+    """Killed at a random moment: all passes that ended 15 seconds before it are of rows that are stored, or of one."""
     rows = "".join(f"row number {n} of many,{('positive', 'negative')[n % 2]}\n" for n in range(400))
     Path(tmp_path, "rows.csv").write_text(f"text,label\n{rows}")
     Path(tmp_path, "prompt.toml").write_text(PROMPT)

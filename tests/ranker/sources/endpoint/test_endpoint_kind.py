@@ -25,7 +25,8 @@ from ranker.sources.endpoint.replies import Reply, Token
 from ranker.sources.endpoint.scoring import NextTokens, ServerScorer, ServerWriter, WholeWords
 from ranker.sources.lm.demonstrations import Demonstration
 from ranker.sources.lm.members import PromptSetup
-from ranker.sources.lm.prompts import CONTENT_FREE, Prompt
+from ranker.sources.lm.prompts import CONTENT_FREE, Prompt, prompt_of
+from ranker.sources.lm.prompts import load as load_prompts
 from ranker.sources.references import Reference
 from ranker.tasks.base import ANSWERED, ERROR, NO_ANSWER
 from ranker.tasks.classes import ClassificationTask, softmax
@@ -205,16 +206,40 @@ def test_without_log_probabilities_labels_are_read_from_text(abilities):
         assert shelf.noted[source.place][1] == (ServerWriter.note, counted)
 
 
-def test_a_server_without_completions_says_what_to_do():
-    """Prompts that are no chat are refused in a line, before any row is sent; and the other way round."""
+def test_a_server_of_chats_alone_is_asked_by_any_prompt():
+    """What is no chat is the user's message, and a note says so; a chat is none for a server that takes no chats."""
     with serving(completions=False) as server:
-        with pytest.raises(
-            ServerError, match=r"cannot complete texts \(it refuses the request: File Not Found\); ask it"
-        ):
-            opened(server)
+        shelf = ResourceCache()
+        source = model_of(server)
+        model = source.open(MOOD, Machine(), shelf)
+        assert model.way.first_alone
+        assert model.put(("A row.",)) == [{"role": "user", "content": "A row. It was"}]
+        told = "the server takes chats alone, so that the prompt plain is put as a user's message"
+        assert told in shelf.noted[source.place][1]
         assert opened(server, CHAT).way.first_alone
+        assert {path for path, _, _ in server.requests[1:]} <= {"/v1/completions", "/v1/chat/completions"}
     with serving(chat=False) as server, pytest.raises(ServerError, match="takes no chat"):
         opened(server, CHAT)
+    neither = r"cannot complete texts \(.*Not Found\), and takes no chat \("
+    with serving(chat=False, completions=False) as server, pytest.raises(ServerError, match=neither):
+        opened(server)
+
+
+@pytest.mark.parametrize("name", ["sentiment", "nli", "paraphrase", "toxicity", "msgs-verb"])
+def test_a_built_in_set_has_a_form_that_the_server_takes(name):
+    """Without a prompt: the set's first one, or its chat where the server takes no other."""
+    texts = ("A row.", "A row of words.")
+    labels = tuple(next(prompt for prompt in load_prompts([name])).verbalizers)
+    task = ClassificationTask(name, labels)
+    for completions in (True, False):
+        with serving(completions=completions, chat_top=None) as server:
+            model = opened(server, None, task)
+            (wanted,) = load_prompts([f"{name}/chat"]) if not completions else [prompt_of(task)]
+            texts_of_prompt = texts[: len(wanted.segments)]
+            assert (wanted.chat, sorted(wanted.verbalizers)) == (not completions, sorted(labels))
+            text = model.put(texts_of_prompt)
+            text = text if completions else text[-1]["content"]
+            assert text.strip() == wanted.fill(texts_of_prompt).strip()
 
 
 def test_verbalizers_that_begin_alike_are_refused():
@@ -437,7 +462,7 @@ def test_members_are_prompts_on_one_model():
     assert len({source.place for source in sources}) == len(sources) == 8
     info = sources[0].inspect(shelf)
     assert (info.needs.network, info.needs.accelerator, info.attributable) == (True, False, False)
-    assert info.parts == {"model": "org/tiny", "prompt": "all-in-all"}
+    assert info.parts == {"model": "tiny", "prompt": "all-in-all"}
     assert replace(sources[0], server=replace(sources[0].server, options=EndpointOptions(max_requests=9))).inspect(
         shelf).attributable  # fmt: skip
     assert PromptSetup().prompt_name == "the task's"

@@ -16,7 +16,7 @@ from ranker.sources import kinds
 from ranker.sources.base import Machine, ResourceCache, SourceOptions
 from ranker.sources.hf.files import open_gguf
 from ranker.sources.hf.heads import CAUSAL
-from ranker.sources.lm.kind import PromptedModel, sources
+from ranker.sources.lm.kind import PromptedModel, claims, sources
 from ranker.sources.lm.network import LanguageModel
 from ranker.sources.lm.options import LMOptions
 from ranker.sources.lm.prompts import Prompt
@@ -203,6 +203,65 @@ def test_a_part_is_one_prompt(lm, project):
     assert model.name == "llama/so"
     with refuses(UsageError, option="models", value="then", allowed=("because", "so"), place=lm()):
         sources(Reference(str(lm()), part="then"), options, ResourceCache())
+
+
+def test_demonstrations_have_the_columns_of_the_rows(lm, project, run):
+    """`--columns` names those of both; a file that lacks one is refused by its name."""
+    for name in ("rows", "more"):
+        text = (project / f"{name}.jsonl").read_text()
+        (project / f"{name}.jsonl").write_text(text.replace('"label"', '"mood of it"').replace('"premise"', '"one"'))
+    flags = ["--prompts", "prompts", "--columns", "text=one,text=hypothesis,label=mood of it"]
+    shown = ["--demonstrations", "more.jsonl", "--shots"]
+    done = run("--models", str(lm()), *flags, *shown, "2", "--format", "json")
+    assert {model["name"] for model in json.loads(done.out)["decision"]["models"]} == {
+        "llama/because/2-shot", "llama/so/2-shot",
+    }  # fmt: skip
+    (project / "more.jsonl").write_text('{"text": "a", "label": "entailment"}\n')
+    done = run("--models", str(lm()), *flags, *shown, "1", exit_code=1)
+    assert "more.jsonl" in done.err
+    assert "'one'" in done.err
+
+
+def test_a_name_is_that_of_all_prompts_of_a_model(lm, project, run):
+    """Two networks of one name, by the same prompts: NAME/prompt, and one part each."""
+    flags = ["--prompts", "prompts", "--format", "json"]
+    done = run("--models", f"A={lm()}", f"B={lm('gpt2')}", *flags)
+    found = json.loads(done.out)
+    names = {"A/because", "A/so", "B/because", "B/so"}
+    assert {model["name"] for model in found["decision"]["models"]} == names
+    levels = next(part["levels"] for part in found["parts"]["parts"] if part["name"] == "model")
+    assert {level["name"] for level in levels} == {"A", "B"}
+
+
+def test_a_folder_with_gguf_files_is_these(lm, tmp_path):
+    """Each is a model; a folder with one is that file."""
+    from transformers import AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(lm())
+    folder = tmp_path / "downloaded"
+    folder.mkdir()
+    tiny_gguf(folder / "b.gguf", tokenizer)
+    assert claims(Reference(str(folder)), SourceOptions())
+    assert [model.path for model in sources(Reference(str(folder)), SourceOptions(), ResourceCache())] == [
+        str(folder / "b.gguf")
+    ]
+    tiny_gguf(folder / "a.gguf", tokenizer)
+    assert [model.name for model in sources(Reference(str(folder)), SourceOptions(), ResourceCache())] == ["a", "b"]
+
+
+def test_a_gguf_file_is_parsed_once(lm, tmp_path, monkeypatch):
+    """Not for its configuration, its tokenizer and its weights each; and the package is as it was before."""
+    import gguf
+    from transformers import AutoTokenizer
+
+    tiny_gguf(tmp_path / "tiny.gguf", AutoTokenizer.from_pretrained(lm()))
+    parsed = []
+    build = gguf.GGUFReader._build_fields
+    monkeypatch.setattr(gguf.GGUFReader, "_build_fields", lambda *values: parsed.append(1) or build(*values))
+    before = gguf.GGUFReader, gguf.get_tensor_name_map
+    LanguageModel.load(tmp_path / "tiny.gguf", open_gguf(tmp_path / "tiny.gguf"), CAUSAL)
+    assert parsed == [1]
+    assert (gguf.GGUFReader, gguf.get_tensor_name_map) == before
 
 
 def tiny_gguf(file: Path, tokenizer) -> None:
