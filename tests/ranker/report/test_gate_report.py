@@ -11,7 +11,7 @@ from test_report_formats import MODELS, toy_decision
 
 from ranker import Ranking, report
 from ranker.commands.program import escape_text
-from ranker.report import github, junit
+from ranker.report import github, junit, markdown
 from ranker.report.document import Check, Document
 from ranker.report.ranking import document
 from ranker.results.gate import Gate, HeldModel
@@ -281,6 +281,7 @@ def test_no_name_runs_a_command_of_a_ci_log(name):
     for form in ("table", "markdown", "pairs"):
         text = report.render(ranking, form)
         assert not re.search(r"(?m)^\s*::|##\w*\[", text), (form, text)
+    assert not markdown.escape(name).startswith("::")  # a choice may begin with a name
     parsed(report.render(ranking, "junit"))
 
 
