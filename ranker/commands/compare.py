@@ -99,13 +99,12 @@ def compare(**values: Any) -> None:
     look_up("format of comparisons", name, GENERAL)
     outputs.check(values)
     document = compare_files(values)
-    answer = outputs.render_document(document, name, values["output"])
     with ExitStack() as after:  # also if writing the answer fails
         if values["plots"] is not None:
             if not (drawings := document.drawn()):
                 raise UsageError("`--plots`: there is nothing to draw", option="plots")
             after.callback(outputs.draw, drawings, values["plots"])
-        outputs.write(answer, values["output"])
+        outputs.write_document(document, name, values["output"])
 
 
 def compare_files(values: Mapping[str, Any]) -> Document:

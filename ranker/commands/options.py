@@ -124,6 +124,13 @@ def set_names(ctx: click.Context, parameter: click.Parameter, incomplete: str) -
     return [name for name in cards() if name.startswith(incomplete)]
 
 
+def format_names(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Return the report formats that begin with what was typed, for completion in a shell."""
+    from ranker.report import FORMATS
+
+    return [name for name in FORMATS if name.startswith(incomplete)]
+
+
 def files(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Let the shell complete a path, where a value may also be something else."""
     return [CompletionItem(incomplete, type="file")]
@@ -438,8 +445,9 @@ FORMAT = option(
     "--format",
     "format_name",
     metavar="NAME",
-    help="Format of the report: see `rank-models ls formats`.  [default: by the ending of --output (.html, .json "
-    "...), else table]",
+    shell_complete=format_names,
+    help="Format of the report: see `rank-models ls formats`; junit and github are for CI.  [default: by the ending of "
+    "--output (.html, .json ...), else table]",
 )
 OUTPUT = option(Heading.COMMON, "--output", "-o", type=PATH, help="File to write the report to.  [default: stdout]")
 PLOTS = option(

@@ -29,6 +29,15 @@ FOLDERS = ("plots",)
 NOT_SHOWN = 3
 """Exit status where models are not shown to be no worse than a base model."""
 
+SUMMARY = "GITHUB_STEP_SUMMARY"
+"""Variable that names the file of a step's summary, on GitHub."""
+
+MAX_SUMMARY_BYTES = 1 << 20
+"""Bytes of a summary that GitHub shows, at most."""
+
+CUT = b"\n\nThe rest of this report is too long for a summary.\n"
+"""End of a summary that is too long."""
+
 
 def path_error(option: str, path: object, problem: str, kind: type[RankModelsError] = UsageError) -> RankModelsError:
     """Return an error about the path that an option names.
@@ -160,6 +169,43 @@ def write(answer: str | bytes, path: Path | None) -> None:
         save(path, encoded)
     except OSError as error:
         raise path_error("output", path, f"cannot be written: {error.strerror}", RankModelsError) from error
+
+
+def write_document(document: Document, format_name: str, path: Path | None) -> None:
+    """Write the document to ``--output`` or stdout, and the summary of a step on GitHub.
+
+    Raises:
+        RankModelsError: a file cannot be written.
+    """
+    write(render_document(document, format_name, path), path)
+    append_summary(document, format_name)
+
+
+def append_summary(document: Document, format_name: str) -> None:
+    """Append the report to the summary of a step on GitHub, for the format of that name, where there is one.
+
+    Raises:
+        RankModelsError: the summary cannot be written.
+    """
+    summary = os.environ.get(SUMMARY)
+    if format_name != "github" or not summary:
+        return
+    from ranker import report
+
+    text = str(report.write(document, "markdown")).encode("utf-8", "backslashreplace")
+    if len(text) > MAX_SUMMARY_BYTES:
+        text = text[: MAX_SUMMARY_BYTES - len(CUT)].rpartition(b"\n")[0] + CUT
+    try:
+        with open(summary, "ab") as file:
+            file.write(text)
+    except OSError as error:
+        raise RankModelsError(f"{SUMMARY}: {summary} cannot be written: {error.strerror}", place=summary) from error
+
+
+def report_failures(failures: Mapping[str, str]) -> None:
+    """Print the tasks that were not compared, a line each, on stderr."""
+    for task, reason in failures.items():
+        say(f"NOT COMPARED: {task}: {reason}".replace("\n", "\\n"), err=True)
 
 
 def enforce_gate(gate: Gate) -> None:

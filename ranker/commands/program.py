@@ -23,7 +23,7 @@ import click
 from ranker.commands import terminal
 from ranker.errors import DataError, RankModelsError, UsageError
 from ranker.files.buckets import with_urls
-from ranker.report.escapes import visible
+from ranker.report.escapes import inert, visible
 
 NAMED = re.compile(r"(?<!the setting )(?<!`)`([a-z_]+)(?:([= ])([^`]*))?`(?!`)")
 """Pattern of a parameter, with or without a value. Names called a setting, such as a backend's, are no options."""
@@ -233,7 +233,8 @@ def say(message: object, *, err: bool = False) -> None:
 def escape_text(text: str) -> str:
     r"""Escape text that others may have written for a terminal or a log.
 
-    Control characters, and marks that change the direction of writing, are escaped; long lines are cut.
+    Control characters, marks that change the direction of writing, and commands to a CI log are escaped; long lines are
+    cut.
 
     Example:
         >>> print(escape_text("a\x1b]52;c;aGk=\x07b"))
@@ -241,7 +242,7 @@ def escape_text(text: str) -> str:
     """
     cut = (f"{line[:MAX_LINE_CHARACTERS]}... ({len(line):,} characters)" if len(line) > MAX_LINE_CHARACTERS else line
            for line in visible(text).split("\n"))  # fmt: skip
-    return "\n".join(cut)
+    return inert("\n".join(cut))
 
 
 def name_flags(text: str) -> str:

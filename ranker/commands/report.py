@@ -58,10 +58,9 @@ def report(**values: Any) -> None:
         return
     outputs.check(values)
     ranking = Ranking.load(values["files"][0], values["limits"])
-    answer = outputs.render_document(document(ranking), name, values["output"])
     with ExitStack() as after:  # also if writing the answer fails
         after.callback(outputs.plot, ranking, values["plots"])
-        outputs.write(answer, values["output"])
+        outputs.write_document(document(ranking), name, values["output"])
 
 
 def report_each(values: Mapping[str, Any], name: str) -> None:

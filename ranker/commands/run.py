@@ -301,8 +301,7 @@ def run(**values: Any) -> None:
     with outputs.failing_check(request.base):
         answer = request.answer(run_plan)
     ranking = outputs.name_flags_in_ranking(answer).made_by(click.get_current_context().obj)
-    gate = None
-    if request.base is not None and not ranking.header.failures:
+    if request.base is not None:
         gate = of_decision(ranking, request.base, *arguments.gate(values))
         ranking = replace(ranking, found=replace(ranking.decision, gate=gate))
     stderr.check_strict(values, (*ranking.header.notes, *ranking.found.notes))
@@ -311,11 +310,11 @@ def run(**values: Any) -> None:
         if values["save"]:
             after.callback(ranking.save, values["save"])
         with request.runtime.steps(f"report of {len(ranking.table.models):,} models", 1):
-            content = outputs.render_document(document(ranking), format_name, values["output"])
+            answer_document = document(ranking)
+            content = outputs.render_document(answer_document, format_name, values["output"])
         outputs.write(content, values["output"])
-    if ranking.header.failures or ranking.header.failed_answers:
-        raise SystemExit(outputs.failure_status(request.base))
-    if ranking.header.failed_factors:
+        outputs.append_summary(answer_document, format_name)
+    if ranking.gate is not None:
+        outputs.enforce_gate(ranking.gate)
+    if ranking.header.failures or ranking.header.failed_answers or ranking.header.failed_factors:
         raise SystemExit(1)
-    if gate is not None:
-        outputs.enforce_gate(gate)

@@ -135,13 +135,13 @@ def shift(**values: Any) -> None:
         selected = _select_from_table(values)
         stderr.check_strict(values, selected.notes)
         document = report.selection(selected)
-        outputs.write(outputs.render_document(document, format_name, values["output"]), values["output"])
+        outputs.write_document(document, format_name, values["output"])
         return
     distances = answer_request(_question({**values, "more_models": ()}))
     distances = replace(distances, failures={model: name_flags(reason) for model, reason in distances.failures.items()})
     stderr.check_strict(values, distances.notes)
     document = report.document(distances)
-    outputs.write(outputs.render_document(document, format_name, values["output"]), values["output"])
+    outputs.write_document(document, format_name, values["output"])
     if values["plots"] is not None:
         outputs.draw(document.drawn(), values["plots"])
     if distances.failures:

@@ -55,20 +55,20 @@ def run(values: Mapping[str, Any], tasks: MatchedTasks, format_name: str) -> Non
     with outputs.failing_check(first.base):
         outcome = decide_each(tasks, ask)
     outcome = replace(outcome, failures={task: name_flags(reason) for task, reason in outcome.failures.items()})
-    gate = None
-    if first.base is not None and not outcome.failures:
-        models = next(iter(outcome.rankings.values())).table.models
+    if first.base is not None:
+        models = next(
+            ranking for task, ranking in outcome.rankings.items() if task not in outcome.failures
+        ).table.models
         gate = of_tasks(outcome, tasks.tasks_of(models), first.base, *arguments.gate(values))
         outcome = replace(outcome, gate=gate)
     if values["save"] is not None:
         outputs.save_each(outcome.rankings, values["save"])
-    outputs.write(
-        outputs.render_document(over_tasks.document(outcome), format_name, values["output"]), values["output"]
-    )
+    outputs.write_document(over_tasks.document(outcome), format_name, values["output"])
+    outputs.report_failures(outcome.failures)
+    if outcome.gate is not None:
+        outputs.enforce_gate(outcome.gate)
     if outcome.failures:
-        raise SystemExit(outputs.failure_status(first.base))
-    if gate is not None:
-        outputs.enforce_gate(gate)
+        raise SystemExit(1)
 
 
 def _with_models(values: Mapping[str, Any], models: Sequence[str]) -> dict[str, Any]:

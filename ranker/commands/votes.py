@@ -60,4 +60,4 @@ def run(values: Mapping[str, Any], format_name: str) -> None:
         runtime=arguments.runtime(values, stderr.bars(values)),
     )
     stderr.check_strict(values, ranking.notes)
-    outputs.write(outputs.render_document(votes.document(ranking), format_name, values["output"]), values["output"])
+    outputs.write_document(votes.document(ranking), format_name, values["output"])

@@ -53,6 +53,7 @@ def run(values: Mapping[str, Any], format_name: str) -> None:
     best, remarks = outcome.notes[-1], [remark for remark in document.remarks if remark != outcome.notes[-1]]
     answer = [document.lead, *document.answer[:-1]]  # the last line is advice on tasks
     document = replace(document, lead=best, answer=answer, remarks=remarks)
-    outputs.write(outputs.render_document(document, format_name, values["output"]), values["output"])
+    outputs.write_document(document, format_name, values["output"])
+    outputs.report_failures(outcome.failures)
     if outcome.failures or any(ranking.header.failed_answers for ranking in outcome.rankings.values()):
         raise SystemExit(1)

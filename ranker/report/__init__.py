@@ -38,7 +38,10 @@ TEXTS = {
 }
 """The formats that are text, by name."""
 
-FORMATS = {**TEXTS, "parquet": Format("ranker.report.parquet", "parquet")}
+IN_CI = {"junit": Format("ranker.report.junit", "xml"), "github": Format("ranker.report.github", "txt")}
+"""Formats that programs of CI read, by name."""
+
+FORMATS = {**TEXTS, **IN_CI, "parquet": Format("ranker.report.parquet", "parquet")}
 """All formats by name."""
 
 GENERAL = {name: form for name, form in FORMATS.items() if name != "pairs"}

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from typing import Any
+
+import numpy as np
 
 from ranker.numbers import counted, interval, p_value, percent, probability, with_interval
 from ranker.report.tables import (
@@ -434,35 +436,67 @@ def shorten(text: str) -> str:
     return text if len(text) <= MAX_TEXT_CHARACTERS else f"{text[:MAX_TEXT_CHARACTERS]}…"
 
 
+@dataclass(frozen=True)
+class Flip:
+    """Row on which two models differ.
+
+    Attributes:
+        id, text, label: of the row; "" where unknown.
+        worse: whether the second model does worse.
+        answers: of both models, with their outcomes.
+    """
+
+    id: str
+    text: str
+    label: str
+    worse: bool
+    answers: tuple[str, str]
+
+
+def flip_places(scores: ScoreTable, first: str, second: str) -> tuple[list[int], list[int]]:
+    """Return the rows on which the second model does worse than the first, and better, in the order of the table."""
+    lead = scores.outcomes[scores.models.index(second)] - scores.outcomes[scores.models.index(first)]
+    return np.flatnonzero(lead < 0).tolist(), np.flatnonzero(lead > 0).tolist()  # nan is neither
+
+
+def flips_at(ranking: Ranking, first: str, second: str, rows: Sequence[int]) -> list[Flip]:
+    """Return rows on which two models differ, with their text, label and answers as far as these are known."""
+    scores, labelled_rows = ranking.table, {row.id: row for row in ranking.decision.rows}
+    models = [scores.models.index(name) for name in (first, second)]
+    outcomes = scores.outcomes[models][:, rows].T.tolist()
+    is_right = are_right_or_wrong(outcome for pair in outcomes for outcome in pair)
+    flipped = []
+    for place, (of_first, of_second) in zip(rows, outcomes, strict=True):
+        row = labelled_rows.get(scores.examples[place], RowResult(scores.examples[place], "", {}))
+        answers = (
+            judged_answer(row.predicted.get(first, ""), of_first, is_right),
+            judged_answer(row.predicted.get(second, ""), of_second, is_right),
+        )
+        short_id = row.id if len(row.id) <= MAX_ID_CHARACTERS else f"{row.id[:MAX_ID_CHARACTERS]}…"
+        flipped.append(Flip(short_id, row.text, row.label if row.predicted else "", of_second < of_first, answers))
+    return flipped
+
+
 def flips(ranking: Ranking) -> Table:
     """Tabulate the rows on which two models differ, first those on which the second one does worse.
 
     Each row has its text, the true label, and each model's label and outcome, as far as they are known.
     """
-    scores, labelled_rows = ranking.table, {row.id: row for row in ranking.decision.rows}
-    lead = scores.outcomes[1] - scores.outcomes[0]
-    differing = [n for n in range(len(scores.examples)) if abs(lead[n]) > 0]  # nan is not
-    listed = sorted(differing, key=lambda n: (lead[n] > 0, n))[:MAX_LISTED_ROWS]
-    texts = any(labelled_rows[scores.examples[n]].text for n in listed if scores.examples[n] in labelled_rows)
-    labels = any(row.predicted for row in labelled_rows.values())
-    is_right = are_right_or_wrong(scores.outcomes[m][n] for n in listed for m in (0, 1))
-    rows = []
-    for n in listed:
-        row = labelled_rows.get(scores.examples[n], RowResult(scores.examples[n], "", {}))
-        answers = [
-            judged_answer(row.predicted.get(scores.models[m], ""), float(scores.outcomes[m][n]), is_right)
-            for m in (0, 1)
-        ]
-        rows.append(
-            (
-                row.id if len(row.id) <= MAX_ID_CHARACTERS else f"{row.id[:MAX_ID_CHARACTERS]}…",
-                *([row.text] if texts else []),
-                "worse" if lead[n] < 0 else "better",
-                *answers,
-                *([row.label] if labels else []),
-            )
+    first, second = ranking.table.models[:2]
+    worse, better = flip_places(ranking.table, first, second)
+    listed = flips_at(ranking, first, second, [*worse, *better][:MAX_LISTED_ROWS])
+    texts, labels = any(flip.text for flip in listed), any(row.predicted for row in ranking.decision.rows)
+    rows = [
+        (
+            flip.id,
+            *([flip.text] if texts else []),
+            "worse" if flip.worse else "better",
+            *flip.answers,
+            *([flip.label] if labels else []),
         )
-    columns = ["row", *(["text"] if texts else []), f"{scores.models[1]} does", *scores.models[:2]]
+        for flip in listed
+    ]
+    columns = ["row", *(["text"] if texts else []), f"{second} does", first, second]
     return table(
         *("Rows on which the two differ", [*columns, *(["true label"] if labels else [])], [], rows),
         help="Rows on which the second model does worse come first.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from ranker.report.tables import Table
 
@@ -28,6 +28,28 @@ class Origin:
     citation: str
 
 
+CheckState = Literal["passed", "allowed", "failed", "error", "skipped"]
+
+
+@dataclass(frozen=True)
+class Check:
+    """Check for CI, as a test that passes or fails.
+
+    Attributes:
+        group: the task; "" for none.
+        name: what has to hold, in the same words in every run.
+        state: "allowed" fails, and is let pass; "error" could not be checked; "skipped" was not.
+        text: the reason.
+        details: lines below it, such as the rows that decided it.
+    """
+
+    group: str
+    name: str
+    state: CheckState
+    text: str
+    details: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True)
 class Document:
     """A title, an answer, tables and remarks, before any format.
@@ -46,6 +68,8 @@ class Document:
         drawn: draws the figures of a page.
         examples: explanations of some rows, for a page.
         origin: provenance of the numbers; None for several runs, or none.
+        verdict: the verdict of a check for CI, before all else; "" without one.
+        checks: what was checked, and what could not be.
     """
 
     title: str
@@ -61,6 +85,8 @@ class Document:
     examples: Sequence[Explanation] = ()
     lists: Callable[[], Mapping[str, Sequence[Sequence[Any]]]] = dict
     origin: Origin | None = None
+    verdict: str = ""
+    checks: Sequence[Check] = ()
 
     @property
     def paragraphs(self) -> list[str]:

@@ -26,7 +26,7 @@ SPECIAL = {
 
 def write(document: Document) -> str:
     r"""Write a `tabular` for each table, for a paper with `\usepackage{booktabs}`; all other text is comments."""
-    texts = [document.title, *document.paragraphs]
+    texts = [*filter(None, [document.verdict]), document.title, *document.paragraphs]
     lines = [*(f"% {_one_line(text)}" for text in texts), r"% needs \usepackage{booktabs}"]
     for table in document.tables_for("latex"):
         lines += ["", f"% {_one_line(table.caption)}", *_tabular(table)]

@@ -10,8 +10,9 @@ from ranker.report.tables import Table
 
 
 def write(document: Document) -> str:
-    """Write a page of GitHub-flavoured Markdown: title, answer, tables and remarks."""
-    parts = [f"# {escape(document.title)}", *map(escape, document.paragraphs)]
+    """Write a page of GitHub-flavoured Markdown: verdict, title, answer, tables and remarks."""
+    verdict = [escape(document.verdict)] if document.verdict else []
+    parts = [*verdict, f"# {escape(document.title)}", *map(escape, document.paragraphs)]
     for table in document.tables_for("markdown"):
         parts += [f"## {escape(table.caption)}", "\n".join(lines(table))]
     parts += ["## Remarks", "\n".join(f"- {escape(remark)}" for remark in document.remarks)]
@@ -26,7 +27,7 @@ def escape(text: str) -> str:
         a\|b \*c\* \- no item
     """
     text = re.sub(r"([\\`*_{}\[\]<>#|&~$])", r"\\\1", " ".join(text.split()))
-    return re.sub(r"^(\d*)([-+.)=])(?!\d)", r"\1\\\2", text)  # no list, no line across
+    return re.sub(r"^(\d*)([-+.)=:])(?!\d)", r"\1\\\2", text)  # no list, no line across, no command
 
 
 def lines(table: Table) -> Iterator[str]:

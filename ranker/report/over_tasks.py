@@ -7,9 +7,9 @@ from dataclasses import fields
 from typing import Any
 
 from ranker.numbers import Unit, counted, interval, p_value, points
+from ranker.report import gate
 from ranker.report.answer import equals, spread
-from ranker.report.document import Document
-from ranker.report.remarks import verdict
+from ranker.report.document import Check, Document
 from ranker.report.tables import Table, table
 from ranker.results.over_tasks import Gap, OverTasks, Part
 
@@ -27,7 +27,17 @@ def document(board: OverTasks) -> Document:
         content=board.to_dict,
         lead=lead,
         answer=[sentences, HINT],
+        verdict=board.gate.headline if board.gate else "",
+        checks=list(checks(board)),
     )
+
+
+def checks(board: OverTasks) -> Iterator[Check]:
+    """Yield the checks of a gate, and an error for each task that was not compared."""
+    if board.gate:
+        yield from gate.checks(board.gate, board.rankings)
+    for task, reason in board.failures.items():
+        yield Check(task, "the models are compared", "error", f"NOT COMPARED: {reason}")
 
 
 def answer(board: OverTasks) -> tuple[str, str]:
@@ -69,11 +79,12 @@ def _each(board: OverTasks, first: str, second: str) -> Iterator[str]:
 
 
 def tables(board: OverTasks) -> list[Table]:
-    """Return the tasks, the means over them, and, for more than two models, every two models."""
+    """Return a gate's models and rows, the tasks, the means over them, and, for more than two models, every two."""
     two = ["difference (95 % interval)", "p"] if len(board.models) == 2 else []
     heads = ["rows", *board.models, *two]
     lines = [[*_line(board, part), *_corrected(part, bool(two))] for part in board.tasks]
-    parts = [table("Tasks", ["task"], [*heads, *(["p (Holm)"] if two else [])], lines)]
+    parts = [*gate.tables(board.gate, board.rankings)] if board.gate else []
+    parts.append(table("Tasks", ["task"], [*heads, *(["p (Holm)"] if two else [])], lines))
     if board.means:
         parts.append(table("Means over tasks", ["group"], heads, [_line(board, part) for part in board.means]))
     if len(board.models) > 2:
@@ -116,8 +127,6 @@ def _gap_cells(gap: Gap, unit: Unit) -> tuple[str, str]:
 
 def remarks(board: OverTasks) -> Iterator[str]:
     """Yield omissions, and how to read the tables."""
-    if board.gate:
-        yield verdict(board.gate)
     for reference, tasks in board.only.items():
         yield f"Only {reference} has {', '.join(tasks)}."
     for task, reason in board.failures.items():

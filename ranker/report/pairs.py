@@ -17,6 +17,8 @@ def write(document: Document) -> str:
 
 
 def _blocks(document: Document) -> Iterator[Table | Text]:
+    if document.verdict:
+        yield Text(document.verdict)
     yield Text(document.title)
     for table in document.tables_for("pairs"):
         if table.help:

@@ -9,9 +9,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ranker.numbers import counted
-from ranker.report import decision, evaluation, parts
+from ranker.report import decision, evaluation, gate, parts
 from ranker.report.answer import decision_answer, evaluation_answer
-from ranker.report.document import Document, Origin
+from ranker.report.document import Check, Document, Origin
 from ranker.report.remarks import decision_notes, evaluation_notes, omissions
 from ranker.report.tables import READ, Table, table
 from ranker.report.words import words_of
@@ -70,6 +70,8 @@ def document(ranking: Ranking) -> Document:
         examples=_examples(ranking),
         lists=partial(renderer.lists, ranking),
         origin=Origin(ranking.header.provenance.command, _settings(ranking), citation(ranking)),
+        verdict=ranking.gate.headline if ranking.gate else "",
+        checks=list(_checks(ranking)),
     )
 
 
@@ -90,6 +92,14 @@ def remarks(ranking: Ranking) -> list[str]:
     return [*RENDERERS[ranking.mode].notes(ranking), *of_parts, *ranking.notes, *omissions(ranking)]
 
 
+def _checks(ranking: Ranking) -> Iterator[Check]:
+    """Yield the checks of a gate, and an error for each model that failed."""
+    if ranking.gate:
+        yield from gate.checks(ranking.gate, {"": ranking})
+    for model, reason in ranking.header.failures.items():
+        yield Check("", f"{model} is ranked", "error", f"FAILED: {reason}")
+
+
 def _examples(ranking: Ranking) -> list[Explanation]:
     """Return the explanations, with the models in their order."""
     names = [model.name for model in ranking.found.models]
@@ -107,6 +117,8 @@ def _heading(ranking: Ranking) -> str:
 
 def tables(ranking: Ranking) -> Iterator[Table]:
     """Yield the result, attribution quality and omissions, each table for the formats that show it."""
+    if ranking.gate:
+        yield from gate.tables(ranking.gate, {"": ranking})
     yield from RENDERERS[ranking.mode].tables(ranking)
     if ranking.parts:
         yield from parts.tables(ranking.parts, words_of(ranking))

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from ranker.numbers import counted, percent
 from ranker.report.tables import MAX_LETTERS
 from ranker.report.words import MISLED, words_of
-from ranker.results.gate import Gate
 from ranker.results.ranking import Ranking
 
 NOISE = 0.02
@@ -17,8 +16,6 @@ NOISE = 0.02
 def decision_notes(ranking: Ranking) -> Iterator[str]:
     """Yield the remarks on a decision."""
     decision, terms = ranking.decision, words_of(ranking)
-    if decision.gate:
-        yield verdict(decision.gate)
     yield (
         f"{terms.over}. In the domain: what is expected of {terms.what} there, with a 95 % interval; P(near best) and "
         "P(row > column) are about the domain, too. "
@@ -32,11 +29,6 @@ def decision_notes(ranking: Ranking) -> Iterator[str]:
             f"The order is that of {decision.method}, not of P(near best): a model about which these rows say little "
             "can have a high one."
         )
-
-
-def verdict(gate: Gate) -> str:
-    """Return in a sentence whether models are shown to be no worse than one."""
-    return f"{'PASSED' if gate.passes else 'NOT PASSED'}: {gate.in_words}."
 
 
 def evaluation_notes(ranking: Ranking) -> Iterator[str]:

@@ -12,7 +12,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from ranker.report.document import Document
-from ranker.report.escapes import visible
+from ranker.report.escapes import inert, visible
 from ranker.report.tables import Table
 
 WIDTH = 80
@@ -31,6 +31,8 @@ def write(document: Document, columns: int = WIDTH) -> str:
 
 def blocks(document: Document) -> Iterator[Table | Text]:
     """Yield the document's pieces, from top to bottom."""
+    if document.verdict:
+        yield Text(document.verdict, style="bold")
     yield Text(document.title, style="bold")
     if document.paragraphs:
         yield Text("\n".join(document.paragraphs))
@@ -100,13 +102,13 @@ def _squeeze(table: RichTable) -> None:
 
 
 def printable_text(line: str) -> str:
-    r"""Replace what a terminal would obey instead of showing: controls, turned directions.
+    r"""Replace what a terminal or a CI log would obey: controls, turned directions, commands.
 
     Example:
         >>> print(printable_text("a\x1b[31mb"))
         a\u001b[31mb
     """
-    escaped = visible(line)
+    escaped = inert(visible(line))
     return "".join(c if c.isprintable() else " " if c.isspace() else "\N{REPLACEMENT CHARACTER}" for c in escaped)
 
 

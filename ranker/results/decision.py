@@ -261,6 +261,15 @@ class Decision(Result):
                 return -pair.high, -pair.low
         return None, None
 
+    def rows_lost_and_won(self, a: str, b: str) -> tuple[int, int] | tuple[None, None]:
+        """Return the number of rows on which one model did worse than another, and better; None if not compared."""
+        for pair in self.versus:
+            if (pair.a, pair.b) == (a, b):
+                return pair.worse, pair.better
+            if (pair.a, pair.b) == (b, a):
+                return pair.better, pair.worse
+        return None, None
+
     def better(self, i: int, j: int) -> bool:
         """Tell whether the model at one place of the order may be called better than that at another.
 
@@ -282,10 +291,11 @@ class Decision(Result):
 
     @property
     def answer(self) -> str:
-        """The choice; then how near the first model is to the best."""
+        """The verdict of a gate, if there is one; the choice; then how near the first model is to the best."""
         first, near = self.models[0], self.models[0].p_near_best
         sure = "" if near is None else f"; P(within {self.unit.point} of the best) {probability(near)} %"
-        return f"{self.choice.text}\nfirst by {self.method}: {first.name}{sure}"
+        verdict = [self.gate.headline] if self.gate else []
+        return "\n".join([*verdict, self.choice.text, f"first by {self.method}: {first.name}{sure}"])
 
     def to_rows(self) -> list[dict[str, Any]]:
         """Return a row for each model, with the fields of `DecidedModel` as columns, and two more.

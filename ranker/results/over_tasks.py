@@ -171,13 +171,14 @@ class OverTasks(Result):
 
     @property
     def answer(self) -> str:
-        """The choice, the difference between the first two models over all tasks, and tasks without a result."""
+        """The verdict of a gate, the choice, how far apart the first two models are, and tasks without a result."""
         first, second, *_ = self.models
         gap = self.whole[-1].gap(first, second)
         p = "" if gap.p is None else f", p {p_value(gap.p)}"
         failed = [f"failed: {listed(list(self.failures), NAMES)}"] if self.failures else []
         above = f"{first} is {self.unit.value(gap.difference)}{self.unit.points} above {second}{p}"
-        return "\n".join([f"{self.title}: {self.choice.text}", above, *failed])
+        verdict = [self.gate.headline] if self.gate else []
+        return "\n".join([*verdict, f"{self.title}: {self.choice.text}", above, *failed])
 
     def to_rows(self) -> list[dict[str, Any]]:
         """Return a row for each part and model, with the fields of `Mean`; `over` is the kind of part."""

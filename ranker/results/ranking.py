@@ -21,6 +21,7 @@ from ranker.results.agreement import Agreement
 from ranker.results.decision import Decision
 from ranker.results.evaluation import Evaluation, MethodResult
 from ranker.results.explanation import Explanation, not_saved
+from ranker.results.gate import Gate
 from ranker.results.header import Header
 from ranker.results.parts import ModelParts
 from ranker.results.result import NAMES, Mode, Result, to_plain
@@ -62,10 +63,10 @@ class Ranking(Result):
 
     @property
     def answer(self) -> str:
-        """The subject and the answer; `to_dict` has everything."""
+        """The verdict of a gate, the subject and the answer; `to_dict` has everything."""
         failed = [f"failed: {listed(list(self.header.failures), NAMES)}"] if self.header.failures else []
-        first, *further = self.found.answer.splitlines()
-        return "\n".join([self.title, first, "; ".join([*further, *failed])])
+        *verdict, first, further = self.found.answer.splitlines()
+        return "\n".join([*verdict, self.title, first, "; ".join([further, *failed])])
 
     @property
     def title(self) -> str:
@@ -115,6 +116,11 @@ class Ranking(Result):
     def decided(self) -> Decision | None:
         """Results of models whose truth is unknown; None if it is known."""
         return self.found if self.found.mode == "decision" else None
+
+    @property
+    def gate(self) -> Gate | None:
+        """Verdict on whether the others are shown to be no worse than one model; None if not requested."""
+        return self.decided.gate if self.decided else None
 
     @property
     def best(self) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from ranker.errors import Absence, UsageError, listed, look_up
 from ranker.numbers import counted, unit
 from ranker.results.decision import Decision
-from ranker.results.gate import Gate, HeldModel
+from ranker.results.gate import Gate, HeldModel, passes
 from ranker.results.over_tasks import OverTasks
 from ranker.results.ranking import Ranking
 from ranker.statistics.paired import not_worse
@@ -40,8 +40,11 @@ def of_decision(ranking: Ranking, base: str, margin: float = MARGIN, allow_absen
         >>> of_decision(ranking, "inoc-800", margin=0.05).in_words
         'no worse than inoc-800 by more than 5.0 points: ...'
     """
-    decision = ranking.decision
-    gate = _make_gate(base, margin, _held_models(decision, base, margin), _missing_rows(ranking), allow_absent)
+    decision, failures, answers = ranking.decision, ranking.header.failures, ranking.header.failed_answers
+    held = () if base in failures else _held_models(decision, base, margin)
+    failed = [f"{model} failed" for model in failures]
+    failed += [f"{counted(count, 'answer')} of {model} failed" for model, count in answers.items()]
+    gate = _make_gate(base, margin, held, _missing_rows(ranking), allow_absent, failed)
     return replace(gate, metric=decision.metric)
 
 
@@ -62,19 +65,27 @@ def of_tasks(
     Raises:
         UnknownName, UsageError: as in `of_decision`.
     """
-    tasks = over_tasks.rankings.items()
+    tasks = [(task, ranking) for task, ranking in over_tasks.rankings.items() if task not in over_tasks.failures]
     held = [model for task, ranking in tasks for model in _held_models(ranking.decision, base, margin, task)]
     absent = [
         *_absent_tasks(asked_tasks, base),
         *(f"{gap} ({task})" for task, ranking in tasks for gap in _missing_rows(ranking)),
     ]
-    return _make_gate(base, margin, held, absent, allow_absent)
+    failed = [f"{task} was not compared" for task in over_tasks.failures]
+    return _make_gate(base, margin, held, absent, allow_absent, failed)
 
 
-def _make_gate(base: str, margin: float, held: Iterable[HeldModel], absent: Iterable[str], allow_absent: bool) -> Gate:
+def _make_gate(
+    base: str,
+    margin: float,
+    held: Iterable[HeldModel],
+    absent: Iterable[str],
+    allow_absent: bool,
+    failed: Sequence[str],
+) -> Gate:
     models, lacking = tuple(held), tuple(absent)
-    passes = all(model.passes for model in models) and (allow_absent or not lacking)
-    return Gate(base, margin, models, lacking, allow_absent, passes)
+    verdict = passes(models, lacking, allow_absent, failed)
+    return Gate(base, margin, models, lacking, allow_absent, verdict, failed=tuple(failed))
 
 
 def _held_models(decision: Decision, base: str, margin: float, task: str = "") -> Iterator[HeldModel]:
@@ -86,8 +97,9 @@ def _held_models(decision: Decision, base: str, margin: float, task: str = "") -
     for name in decision.names:
         if name != base:
             low, _ = decision.interval(name, base)
-            passes = low is not None and not_worse(low, margin)
-            yield HeldModel(name, task, low, passes, _why(low, passes, decision.metric))
+            no_worse = low is not None and not_worse(low, margin)
+            reason = _why(low, no_worse, decision.metric)
+            yield HeldModel(name, task, low, no_worse, reason, *decision.rows_lost_and_won(name, base))
 
 
 def _why(low: float | None, passes: bool, metric: str) -> str:

@@ -31,15 +31,17 @@ def write(name, header, rows):
 OPTIONS = ("--data", "rows.csv", "--prompts", "prompt.toml", "--store", "store", "--format", "csv", "--models")
 
 
-@pytest.mark.parametrize(("more", "status"), [
-    ((), 1), (("--not-worse-than", "same"), 3), (("--not-worse-than", "dead"), 3),
-    (("--not-worse-than", "same", "--allow-absent", "--by", "0.9"), 3),
+@pytest.mark.parametrize(("more", "status", "said"), [
+    ((), 1, []),
+    (("--not-worse-than", "same"), 3, ["same by more than 2.0 points: dead failed"]),
+    (("--not-worse-than", "dead"), 3, ["dead by more than 2.0 points: dead failed"]),
+    (("--not-worse-than", "same", "--allow-absent", "--by", "0.9"), 3, ["same by more than 90.0 points: dead failed"]),
 ])  # fmt: skip
-def test_a_server_that_is_gone_is_left_out_in_a_line(folder, rank_models, more, status):
+def test_a_server_that_is_gone_is_left_out_in_a_line(folder, rank_models, more, status, said):
     """The tables beside it are ranked; the check of CI does not pass without it, whatever may be absent."""
     exit_status, out, err = rank_models(*OPTIONS, DEAD, "right.csv", "same.csv", *more)
     assert exit_status == status
-    assert err.splitlines() == [LEFT_OUT]
+    assert err.splitlines() == [LEFT_OUT, *(f"not shown to be no worse than {verdict}" for verdict in said)]
     assert "right" in out
     assert "same" in out
 

@@ -142,6 +142,7 @@ def completed(words):
         ("rank-models --ood hans-sub --po", {"--pool", "--population"}, "--data"),
         ("rank-models label --until 0.9 --ma", {"--margin"}, "--models"),
         ("rank-models run --dtype ", {"float32", "bfloat16", "auto"}, "--data"),
+        ("rank-models --format j", {"json", "junit"}, "html"),
         ("rank-models --ood hans-", {"hans-sub", "hans-con", "hans-lex"}, "paws"),
         ("rank-models nothing --mo", set(), "--models"),
         ("rank-models nothing ", set(), "run"),

@@ -246,7 +246,7 @@ def test_a_gate_without_rows_that_tell_two_apart_has_a_bound_or_a_reason(files, 
     command = ("--data", tmp_path / "numbers.csv", "--metric", "mae", "--models", *models)
     status, out, _ = rank_models(*command, "--not-worse-than", "a")
     assert status == 3
-    assert "b (too few rows tell the two apart)" in " ".join(out.split())
+    assert "b (too few rows tell the two apart; lost 0 rows, won " in " ".join(out.split())
 
 
 def test_two_runs_by_a_metric_are_compared_in_its_unit(files, tmp_path, rank_models):

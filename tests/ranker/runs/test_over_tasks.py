@@ -216,15 +216,22 @@ def test_clusters_hold_within_tasks(runs):
 
 
 def test_a_task_that_cannot_be_decided_is_listed(run, runs):
-    """The others are compared; the exit status says that one is missing."""
+    """The others are compared; a line on stderr and the exit status say that one is missing, to a check of CI, too."""
     made = rows("odd", [1, 0, 1], rouge=0.5)
     for name in RIGHT:
         lm_log(runs / name, [{**row, "acc": 7.0, "metrics": ["acc"]} for row in made], "odd")
     status, out, err = run("--models", "run-a", "run-b")
-    assert (status, err) == (1, "")
     why = "NOT COMPARED: odd: odd: acc is between 7 and 7; say with `--range` what is worst and best"
+    assert (status, err) == (1, f"{why}\n")
     assert why in " ".join(out.split())
     assert "Take run-a" in out
+    status, out, err = run(
+        *("--models", "run-a", "run-b", "--not-worse-than", "run-a", "--by", "1", "--allow-absent"),
+        *("--format", "github"),
+    )
+    verdict = "not shown to be no worse than run-a by more than 100.0 points: odd was not compared"
+    assert (status, err.splitlines()) == (3, [why, f"{verdict}; run-b was not asked old (allowed)"])
+    assert "::error title=the models are compared (odd)::NOT COMPARED: odd: acc is between 7 and 7" in out
 
 
 def test_where_no_task_can_be_decided_that_is_the_error(run, runs):
@@ -261,7 +268,9 @@ def test_the_answer_lists_tasks_and_means(run):
     assert "Fewer than 300 rows, too few to detect small differences: hans, nli." in said
 
 
-@pytest.mark.parametrize("name", [name for name in GENERAL if name != "parquet"])  # which is bytes, for a file
+@pytest.mark.parametrize(
+    "name", [name for name in GENERAL if name not in ("parquet", "github")]
+)  # bytes, for a file; and the answer alone
 def test_every_format_writes_it(run, name):
     """The same bytes each time, with every task in it."""
     first, second = (run("--models", "run-a", "run-b", "--format", name) for _ in range(2))
@@ -322,7 +331,7 @@ def test_not_worse_has_to_hold_on_every_task(run):
     status, out, err = run(*asked, "--by", "0.8", "--allow-absent")
     told = "no worse than run-a by more than 80.0 points: run-b on hans (at most "
     assert (status, err[: len(told)]) == (0, told)
-    assert f"- PASSED: {told}" in " ".join(out.split())
+    assert " ".join(out.split()).startswith(f"PASSED: {told}")
     status, out, err = run(*asked, "--by", "0.5", "--allow-absent", "--format", "json")
     assert (status, err.partition(" (")[0]) == (
         3,

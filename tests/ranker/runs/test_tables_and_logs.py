@@ -965,7 +965,10 @@ def test_two_equal_models(run, tmp_path):
     """Nothing to tell apart: p is 1, and that is no error. 40 rows exclude a loss of 10.9 points for CI."""
     wide(tmp_path, a=said(range(4)), b=said(range(4)))
     status, out, err = run("--models", "wide.csv", "--not-worse-than", "a", "--by", "0.12")
-    assert (status, err) == (0, "no worse than a by more than 12.0 points: b (at most 10.9 points worse)\n")
+    assert (status, err) == (
+        0,
+        "no worse than a by more than 12.0 points: b (at most 10.9 points worse; lost 0 rows, won 0)\n",
+    )
     assert run("--models", "wide.csv", "--not-worse-than", "a", "--by", "0.1")[0] == 3
     assert run("--models", "wide.csv", "--not-worse-than", "a", "--by", "0")[0] == 3
     assert "Cannot say yet: a, b are level a and b did equally well on each of the 40 rows: p = 1." in flat(out)
@@ -975,10 +978,25 @@ def test_two_equal_models(run, tmp_path):
 @pytest.mark.parametrize(
     ("by", "status", "told"),
     [
-        (None, 3, "not shown to be no worse than base by more than 2.0 points: fair (may be 30.5 points worse), poor"),
-        ("0", 3, "not shown to be no worse than base by more than 0.0 points: fair (may be 30.5 points worse), poor"),
+        (
+            None,
+            3,
+            "not shown to be no worse than base by more than 2.0 points: fair (may be 30.5 points worse; lost 6 rows, "
+            "won 0), poor",
+        ),
+        (
+            "0",
+            3,
+            "not shown to be no worse than base by more than 0.0 points: fair (may be 30.5 points worse; lost 6 rows, "
+            "won 0), poor",
+        ),
         ("0.4", 3, "not shown to be no worse than base by more than 40.0 points: poor (may be 65.9"),
-        ("0.9", 0, "no worse than base by more than 90.0 points: fair (at most 30.5 points worse), poor (at most 65.9"),
+        (
+            "0.9",
+            0,
+            "no worse than base by more than 90.0 points: fair (at most 30.5 points worse; lost 6 rows, "
+            "won 0), poor (at most 65.9",
+        ),
     ],
 )
 def test_ci_holds_models_to_one(run, tmp_path, by, status, told):
@@ -989,7 +1007,7 @@ def test_ci_holds_models_to_one(run, tmp_path, by, status, told):
     assert found[0] == status
     assert found[2].startswith(told)
     assert found[2].count("\n") == 1
-    assert f"- {'PASSED' if status == 0 else 'NOT PASSED'}: {told}" in flat(found[1])
+    assert flat(found[1]).startswith(f"{'PASSED' if status == 0 else 'NOT PASSED'}: {told}")
     whole = json.loads(run("--models", "wide.csv", "--not-worse-than", "base", *margin, "--format", "json")[1])
     gate = whole["decision"]["gate"]
     assert (gate["passes"], gate["margin"], gate["absent"]) == (status == 0, float(by or 0.02), [])

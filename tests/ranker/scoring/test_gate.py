@@ -28,13 +28,51 @@ def test_three_rows_on_which_both_agree_show_nothing():
     (held,) = gate.held
     assert (gate.passes, gate.margin, held.passes) == (False, MARGIN, False)
     assert held.low == pytest.approx(-0.69, abs=0.005)
-    assert gate.in_words == "not shown to be no worse than m0 by more than 2.0 points: m1 (may be 69.0 points worse)"
+    assert gate.in_words == (
+        "not shown to be no worse than m0 by more than 2.0 points: m1 (may be 69.0 points worse; lost 0 rows, won 0)"
+    )
 
 
 @pytest.mark.parametrize(("rows", "margin", "passes"), [(300, 0.02, True), (300, 0.0, False), (200, 0.02, False)])
 def test_models_that_never_differ_pass_with_enough_rows_and_a_margin(rows, margin, passes):
     """Two points take 300 rows and not 200; at a margin of 0 no number of rows is enough."""
     assert of_decision(ranked([1] * rows, [1] * rows), "m0", margin).passes == passes
+
+
+def test_rows_lost_and_won_are_counted_from_the_model_against_the_base():
+    """Whichever of the two is first in the order."""
+    good, poor = [1] * 8 + [0, 0], [0] * 5 + [1] * 5
+    for base, counts in (("m0", (5, 2)), ("m1", (2, 5))):
+        (held,) = of_decision(ranked(good, poor), base).held
+        assert (held.lost, held.won) == counts
+        assert held.reason == f"{held.why}; lost {counts[0]} rows, won {counts[1]}"
+
+
+def test_a_model_that_failed_fails_the_check():
+    """Whatever may be absent; the base, too, which then nothing is held to."""
+    ranking = ranked([1] * 400, [1] * 400)
+    for failed, base, models in (("m7", "m0", ["m1"]), ("m7", "m7", [])):
+        broken = replace(ranking, header=replace(ranking.header, failures={failed: "it is gone"}))
+        gate = of_decision(broken, base, allow_absent=True)
+        assert (gate.passes, gate.failed, [held.model for held in gate.held]) == (False, ("m7 failed",), models)
+        assert gate.in_words == f"not shown to be no worse than {base} by more than 2.0 points: m7 failed"
+
+
+def test_a_task_that_was_not_compared_fails_the_check():
+    """The others are held; the failed one is named."""
+    rankings = {"nli": ranked([1] * 400, [1] * 400), "qa": ranked([1] * 5, [1] * 5)}
+    found = OverTasks(("m0", "m1"), (), rankings, failures={"qa": "m2: it is gone"})
+    gate = of_tasks(found, {"m0": ("nli", "qa"), "m1": ("nli", "qa")}, "m0")
+    assert (gate.passes, gate.failed, [held.task for held in gate.held]) == (False, ("qa was not compared",), ["nli"])
+
+
+def test_the_headline_names_the_first_models():
+    """All stand in `in_words`."""
+    gate = of_decision(ranked([1] * 9, *[[0] * 9] * 8), "m0")
+    assert gate.headline.startswith("NOT PASSED: not shown to be no worse than m0")
+    assert [name in gate.headline for name in ("m5", "m6", "m8")] == [True, False, False]
+    assert gate.headline.endswith("lost 9 rows, won 0), 3 more.")
+    assert all(f"m{n} (" in gate.in_words for n in range(1, 9))
 
 
 @pytest.mark.parametrize("base", ["m0", "m1", "m2"])
@@ -66,7 +104,7 @@ def test_rows_that_were_not_joined_are_named():
         assert gate.in_words == f"not shown to be no worse than m0 by more than 2.0 points: {gate.absent[0]}"
         allowed = of_decision(ranked(*outcomes), "m0", allow_absent=True)
         assert (allowed.passes, allowed.absent) == (True, gate.absent)
-        verdict = "no worse than m0 by more than 2.0 points: m1 (at most 1.2 points worse)"
+        verdict = "no worse than m0 by more than 2.0 points: m1 (at most 1.2 points worse; lost 0 rows, won 0)"
         assert allowed.in_words == f"{verdict}; {gate.absent[0]} (allowed)"
 
 
@@ -92,8 +130,8 @@ def test_tasks_that_the_base_alone_was_asked_are_named():
     assert gate.absent == ("m1 was not asked old",)
     assert [(one.task, one.passes) for one in gate.held] == [("nli", True), ("qa", False)]
     assert gate.in_words == (
-        "not shown to be no worse than m0 by more than 2.0 points: m1 on qa (may be 53.7 points worse); "
-        "m1 was not asked old"
+        "not shown to be no worse than m0 by more than 2.0 points: m1 on qa (may be 53.7 points worse; lost 0 rows, "
+        "won 0); m1 was not asked old"
     )
     whole = replace(found, rankings={"nli": rankings["nli"]})
     assert not of_tasks(whole, {"m0": ("nli", "old"), "m1": ("nli",)}, "m0").passes
