@@ -12,6 +12,7 @@ import numpy as np
 from ranker.errors import Absence, Assumption, DataError, UsageError, listed
 from ranker.sources.logs.base import FoundLog, TaskLog
 from ranker.sources.logs.labels import no_labels
+from ranker.sources.usage import QUANTITIES, RowUsage, mean_usage
 from ranker.tasks.base import ANSWERED, ERROR, NO_ANSWER
 
 SHOWN = 40
@@ -114,8 +115,20 @@ def average_runs(logs: Sequence[TaskLog], names: Sequence[str]) -> TaskLog:
         measure=replace(first.measure, recorded=None, recomputed=None),
         **no_labels(len(rows))._asdict(),
         clusters=tuple(groups) if all(groups) else None,
+        usage=_mean_usage(rows),
         notes=(f"Each row is the mean of {len(logs)} runs: {listed(names)}.", *partial, *of_failed, *notes),
     )
+
+
+def _mean_usage(rows: Sequence[Sequence[tuple[TaskLog, int]]]) -> RowUsage | None:
+    """Return what a row took, the mean over the runs that log it; None if none does."""
+    logged = [[(log.usage, n) for log, n in entries if log.usage is not None] for entries in rows]
+    first = next((usage for entries in logged for usage, _ in entries), None)
+    if first is None:
+        return None
+    unknown = (math.nan,) * len(QUANTITIES)
+    columns = [mean_usage([usage.amounts[:, n].tolist() for usage, n in entries]) or unknown for entries in logged]
+    return replace(first, amounts=np.array(columns).T)
 
 
 def _common(hashes: set[str]) -> str:
