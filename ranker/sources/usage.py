@@ -109,6 +109,17 @@ def amount(value: Any) -> float:
     return float(value)
 
 
+def mean_over(usages: Sequence[RowUsage | None]) -> RowUsage | None:
+    """Return the mean of several runs on the same rows, of each quantity over those that know it; None if none does."""
+    known = [usage for usage in usages if usage is not None]
+    if not known:
+        return None
+    amounts = np.stack([usage.amounts for usage in known])
+    counts = (~np.isnan(amounts)).sum(axis=0)
+    with np.errstate(invalid="ignore"):
+        return replace(known[0], amounts=np.asarray(np.nansum(amounts, axis=0) / np.where(counts, counts, np.nan)))
+
+
 def mean_usage(samples: Iterable[Sequence[float]]) -> tuple[float, ...]:
     """Return the mean of each quantity over the samples of a row in which it is known.
 

@@ -12,7 +12,7 @@ import numpy as np
 from ranker.errors import Absence, Assumption, DataError, UsageError, listed
 from ranker.sources.logs.base import FoundLog, TaskLog
 from ranker.sources.logs.labels import no_labels
-from ranker.sources.usage import QUANTITIES, RowUsage, mean_usage
+from ranker.sources.usage import mean_over
 from ranker.tasks.base import ANSWERED, ERROR, NO_ANSWER
 
 SHOWN = 40
@@ -85,6 +85,7 @@ def average_runs(logs: Sequence[TaskLog], names: Sequence[str]) -> TaskLog:
             )
     keys = tuple(dict.fromkeys(key for log in logs for key in log.keys))
     positions = [{key: n for n, key in enumerate(log.keys)} for log in logs]
+    of_keys = [np.array([place.get(key, -1) for key in keys]) for place in positions]
     rows = [[(log, place[key]) for log, place in zip(logs, positions, strict=True) if key in place] for key in keys]
     for key, entries in zip(keys, rows, strict=True):
         if len({log.target_hashes[n] for log, n in entries} - {""}) > 1:
@@ -115,20 +116,9 @@ def average_runs(logs: Sequence[TaskLog], names: Sequence[str]) -> TaskLog:
         measure=replace(first.measure, recorded=None, recomputed=None),
         **no_labels(len(rows))._asdict(),
         clusters=tuple(groups) if all(groups) else None,
-        usage=_mean_usage(rows),
+        usage=mean_over([log.usage and log.usage.at(stands) for log, stands in zip(logs, of_keys, strict=True)]),
         notes=(f"Each row is the mean of {len(logs)} runs: {listed(names)}.", *partial, *of_failed, *notes),
     )
-
-
-def _mean_usage(rows: Sequence[Sequence[tuple[TaskLog, int]]]) -> RowUsage | None:
-    """Return what a row took, the mean over the runs that log it; None if none does."""
-    logged = [[(log.usage, n) for log, n in entries if log.usage is not None] for entries in rows]
-    first = next((usage for entries in logged for usage, _ in entries), None)
-    if first is None:
-        return None
-    unknown = (math.nan,) * len(QUANTITIES)
-    columns = [mean_usage([usage.amounts[:, n].tolist() for usage, n in entries]) or unknown for entries in logged]
-    return replace(first, amounts=np.array(columns).T)
 
 
 def _common(hashes: set[str]) -> str:
