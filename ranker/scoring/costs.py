@@ -1,4 +1,4 @@
-"""Usage of models beside a belief in their values: who is on the frontier, and what a cheaper model costs in quality."""
+"""Usage of models beside a belief in their values: the frontier, and how much worse a cheaper model is."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ def compare_costs(
 
     Example:
         >>> belief = Draws(np.array([[0.50, 0.49], [0.52, 0.53]]))
-        >>> costs = compare_costs(belief, ["a", "b"], np.arange(2), {"a": ModelUsage(money=3), "b": ModelUsage(money=1)})
+        >>> usage = {"a": ModelUsage(money=3), "b": ModelUsage(money=1)}
+        >>> costs = compare_costs(belief, ["a", "b"], np.arange(2), usage)
         >>> [model.p_frontier for model in costs.models], costs.by
         ([0.5, 1.0], 'money')
     """

@@ -103,7 +103,7 @@ def _usage(results: Results, rows: int) -> RowUsage | None:
         return None
     amounts = np.full((len(QUANTITIES), rows), np.nan)
     amounts[QUANTITIES.index("seconds")] = results.seconds / results.run_rows
-    note = "lm-evaluation-harness logs no time of a row: seconds are those of the whole run, with loading, over its rows"
+    note = "lm-evaluation-harness logs no time of a row: seconds are the whole run's, with loading, over its rows"
     return RowUsage(amounts, results.model, notes=(note,))
 
 

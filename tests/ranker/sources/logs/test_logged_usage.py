@@ -45,19 +45,25 @@ def test_a_sample_has_tokens_and_the_time_without_waiting(tmp_path):
 
 OLDER = {
     # what a sample states -> its tokens and seconds
-    "only the output's usage": ({"output": {"completion": "x", "usage": {"input_tokens": 5, "output_tokens": 2}}}, [5, 2, NONE]),
+    "only the output's usage": (
+        {"output": {"completion": "x", "usage": {"input_tokens": 5, "output_tokens": 2}}},
+        [5, 2, NONE],
+    ),
     "no time without waiting": ({**used(), "working_time": None}, [87, 6, 8.7]),
     "tokens from a cache": (used(10, 6, total_tokens=96, input_tokens_cache_read=80), [90, 6, 8.5]),
     "another model that grades": (
         {**used(), "model_usage": {"judge": {"input_tokens": 900, "output_tokens": 90}, **used()["model_usage"]}},
         [87, 6, 8.5],
     ),
-    "two other models": ({**used(), "model_usage": {"x": {"input_tokens": 9}, "y": {"input_tokens": 8}}}, [NONE, NONE, 8.5]),
+    "two other models": (
+        {**used(), "model_usage": {"x": {"input_tokens": 9}, "y": {"input_tokens": 8}}},
+        [NONE, NONE, 8.5],
+    ),
     "what is no number": (
         {"model_usage": {"org/model": {"input_tokens": "87", "output_tokens": -1}}, "total_time": True},
         [NONE, NONE, NONE],
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("form", OLDER)

@@ -45,15 +45,19 @@ def test_a_test_has_its_tokens_seconds_and_money(tmp_path):
     assert usage.currency == "USD"
 
 
+NO = np.nan
 UNKNOWN = {
     # what a test states -> what is known of it
-    "tokens beside the response": ({"response": {"output": "yes"}, "tokenUsage": {"prompt": 3, "completion": 1}}, [3, 1, 0.25, 0.002]),
-    "an answer from a cache": ({"response": {"output": "yes", "cached": True}, "cost": 0, "latencyMs": 1}, [np.nan] * 4),
-    "a total alone": ({"response": {"output": "y", "tokenUsage": {"total": 9, "cached": 9}}}, [np.nan, np.nan, 0.25, 0.002]),
-    "no number": ({"latencyMs": "250", "cost": None, "response": None}, [np.nan] * 4),
-    "below zero": ({"latencyMs": -5, "cost": -1}, [30, 4, np.nan, np.nan]),
-    "a failed call": ({"failureReason": 2, "error": "429", "response": None, "score": 0}, [np.nan, np.nan, 0.25, 0.002]),
-}  # fmt: skip
+    "tokens beside the response": (
+        {"response": {"output": "yes"}, "tokenUsage": {"prompt": 3, "completion": 1}},
+        [3, 1, 0.25, 0.002],
+    ),
+    "an answer from a cache": ({"response": {"output": "yes", "cached": True}, "cost": 0, "latencyMs": 1}, [NO] * 4),
+    "a total alone": ({"response": {"output": "y", "tokenUsage": {"total": 9, "cached": 9}}}, [NO, NO, 0.25, 0.002]),
+    "no number": ({"latencyMs": "250", "cost": None, "response": None}, [NO] * 4),
+    "below zero": ({"latencyMs": -5, "cost": -1}, [30, 4, NO, NO]),
+    "a failed call": ({"failureReason": 2, "error": "429", "response": None, "score": 0}, [NO, NO, 0.25, 0.002]),
+}
 
 
 @pytest.mark.parametrize("form", UNKNOWN)
