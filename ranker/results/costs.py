@@ -95,6 +95,11 @@ class Preference:
         """The points as a difference of values."""
         return self.points * NEAR
 
+    def distance(self, unit: Unit) -> str:
+        """Return how near the best a model must be, for a sentence."""
+        near = unit.point if self.points == 1 else f"{unit.difference(self.margin).lstrip('+')}{unit.points}"
+        return f"within {near} of the best"
+
     def in_words(self, unit: Unit) -> str:
         """Return what is preferred, for a sentence.
 
@@ -103,8 +108,7 @@ class Preference:
             >>> Preference().in_words(SHARES), Preference("seconds", 2.5).in_words(SHARES)
             ('the cheapest within a point of the best', 'the fastest within 2.5 points of the best')
         """
-        near = unit.point if self.points == 1 else f"{unit.difference(self.margin).lstrip('+')}{unit.points}"
-        return f"the {SUPERLATIVES[self.by]} within {near} of the best"
+        return f"the {SUPERLATIVES[self.by]} {self.distance(unit)}"
 
 
 @dataclass(frozen=True)
@@ -150,11 +154,6 @@ class Costs:
     def amounts(self, by: Quantity) -> list[float | None]:
         """Return (M,) what each model takes of a quantity."""
         return [getattr(model.usage, by) for model in self.models]
-
-    @property
-    def unknown(self) -> list[str]:
-        """Names of the models of which the quantity of the frontier is unknown."""
-        return [] if self.by is None else self.lacking(self.by)
 
     def lacking(self, by: Quantity) -> list[str]:
         """Return the names of the models of which a quantity is unknown."""

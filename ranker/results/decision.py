@@ -304,12 +304,24 @@ class Decision(Result):
     def to_rows(self) -> list[dict[str, Any]]:
         """Return a row for each model, with the fields of `DecidedModel` as columns, and two more.
 
-        `method` gives the order, and `tied` lists the models that this one cannot be told from.
+        `method` gives the order, and `tied` lists the models that this one cannot be told from. If something is known
+        of costs, these follow: see `ModelUsage`.
         """
         tied = map(self.tied, range(len(self.models)))
         return [
-            to_plain(model) | {"method": self.method, "tied": ", ".join(names)}
-            for model, names in zip(self.models, tied, strict=True)
+            to_plain(model) | {"method": self.method, "tied": ", ".join(names)} | cost
+            for model, names, cost in zip(self.models, tied, self.cost_rows, strict=True)
+        ]
+
+    @property
+    def cost_rows(self) -> list[dict[str, Any]]:
+        """(M,) usage of each model as columns, with P(frontier); empty ones if nothing is known of it."""
+        if self.costs is None:
+            return [{} for _ in self.models]
+        names = ("prompt_tokens", "output_tokens", "seconds", "money", "currency")
+        return [
+            {name: getattr(model.usage, name) for name in names} | {"p_frontier": model.p_frontier}
+            for model in self.costs.models
         ]
 
     def in_words(self) -> list[dict[str, str]]:

@@ -68,7 +68,7 @@ class Result(ABC):
 
         Args:
             figure: of an evaluation "learning-curve", "against-acc", "distribution" or "heatmap", of a decision
-                "accuracies" or "heatmap", of a shift "heatmap", "map", "overlap" or "summaries", of models over many
+                "accuracies", "costs" or "heatmap", of a shift "heatmap", "map", "overlap" or "summaries", of models over many
                 sets "ranks", "critical-difference", or a trend. None takes the first that the result has.
 
         Returns:

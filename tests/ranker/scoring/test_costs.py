@@ -39,14 +39,14 @@ def test_each_model_has_its_share_of_the_frontier_and_its_difference_from_the_fi
     assert [model.p_frontier for model in found.models] == pytest.approx(frontier[[1, 0, 2]])
     for model, place in zip(found.models, (1, 0, 2), strict=True):
         assert (model.difference, model.low, model.high) == pytest.approx(BELIEF.difference(place, 1))
-    assert (found.by, found.prefer, found.unknown) == ("money", None, [])
+    assert (found.by, found.prefer, found.lacking("money")) == ("money", None, [])
 
 
 def test_a_model_without_a_price_has_none_and_is_listed():
     """Nor has it a place beside the frontier; with one price alone seconds are compared, if they are known of two."""
     found = costs(money={"a": 10.0, "b": 1.0})
     assert [model.p_frontier is None for model in found.models] == [False, False, True]
-    assert found.unknown == ["c"]
+    assert found.lacking("money") == ["c"]
     two = {"a": ModelUsage(money=1.0, seconds=2.0), "b": ModelUsage(seconds=1.0)}
     assert compare_costs(BELIEF, NAMES, np.arange(3), two).by == "seconds"
     alone = costs(money={"a": 10.0})
@@ -92,7 +92,7 @@ def test_the_cheapest_within_so_many_points_is_taken():
     assert decision("cheaper:40").choice.text == "Take m2: the cheapest within 40.0 points of the best"
     unpriced = decision("cheaper:1", money={"m0": 10.0, "m2": 0.5})
     assert unpriced.choice.text == "Take m0: the cheapest within a point of the best"
-    assert unpriced.costs.unknown == ["m1"]
+    assert unpriced.costs.lacking("money") == ["m1"]
 
 
 def test_where_none_is_surely_good_enough_the_usual_rule_stands():
