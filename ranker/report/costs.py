@@ -8,12 +8,11 @@ from ranker.errors import listed
 from ranker.numbers import Unit, interval, probability, with_interval
 from ranker.report.tables import MANY_MODELS, Table, table
 from ranker.report.words import MetricWords
-from ranker.results.costs import Costs, ModelCost, Quantity
+from ranker.results.costs import Costs, ModelCost, Preference, Quantity
 from ranker.results.decision import Decision
 from ranker.results.result import NAMES
-from ranker.statistics.draws import NEAR
 
-ROWS = 1000
+PRICED_ROWS = 1000
 """Rows that a price is shown of, since that of one is small."""
 
 PARTS = {2: "half", 3: "a third", 4: "a quarter", 5: "a fifth", 10: "a tenth", 20: "a twentieth", 100: "a hundredth"}
@@ -51,16 +50,16 @@ def _amounts(costs: Costs, models: tuple[ModelCost, ...]) -> Iterator[Column]:
     yield "tokens", [_number(usage.tokens) for usage in usages]
     yield "seconds", [_number(usage.seconds) for usage in usages]
     currency = f", {costs.currency}" if costs.currency else ""
-    prices = [None if usage.money is None else ROWS * usage.money for usage in usages]
-    yield f"price per {ROWS:,} rows{currency}", [_number(price) for price in prices]
+    prices = [None if usage.money is None else PRICED_ROWS * usage.money for usage in usages]
+    yield f"price per {PRICED_ROWS:,} rows{currency}", [_number(price) for price in prices]
 
 
 def _meanings(costs: Costs) -> Iterator[str]:
     """Yield what the columns are."""
     yield "Tokens (of prompts, from a cache or not, and of answers), seconds and price are means over rows."
     if costs.by is not None:
-        less = "costs" if costs.by == "money" else "takes"
-        yield f"P(frontier): the probability, in percent, that no model that {less} no more is better in the domain."
+        verb = "costs" if costs.by == "money" else "takes"
+        yield f"P(frontier): the probability, in percent, that no model that {verb} no more is better in the domain."
 
 
 def unknown_notes(costs: Costs) -> Iterator[str]:
@@ -99,11 +98,11 @@ def _comparison(decision: Decision, costs: Costs, unit: Unit) -> Iterator[str]:
     ratio = _ratio(getattr(model.usage, by), getattr(first.usage, by))
     differs = unit.difference(model.difference)
     worse = f"{differs.lstrip('+-')}{unit.points} {'worse' if differs.startswith('-') else 'better'} than {first.name}"
-    less = f" {'for' if by == 'money' else 'in'} {ratio} the {WHOLE[by]}" if ratio else ""
+    saved = f" {'for' if by == 'money' else 'in'} {ratio} the {WHOLE[by]}" if ratio else ""
     sure = ""
     if costs.prefer and model.p_within is not None:
         sure = f", and with a probability of {probability(model.p_within)} % {costs.prefer.distance(unit)}"
-    yield f"{model.name} is {worse} ({interval(model.low, model.high, unit.difference)}){less}{sure}."
+    yield f"{model.name} is {worse} ({interval(model.low, model.high, unit.difference)}){saved}{sure}."
 
 
 def _compared(decision: Decision, costs: Costs, by: Quantity) -> ModelCost | None:
@@ -117,23 +116,23 @@ def _compared(decision: Decision, costs: Costs, by: Quantity) -> ModelCost | Non
     cheaper = [
         (amount, model)
         for amount, model in zip(amounts[1:], costs.models[1:], strict=True)
-        if amount is not None and amount < first and model.difference >= -NEAR
+        if amount is not None and amount < first and model.difference >= -Preference().margin
     ]
     return min(cheaper, key=lambda pair: pair[0])[1] if cheaper else None
 
 
-def _ratio(amount: float | None, whole: float | None) -> str:
+def _ratio(amount: float | None, reference: float | None) -> str:
     """Return a ratio as the beginning of "the price"; "" if one is unknown.
 
     Example:
         >>> _ratio(1.0, 10.0), _ratio(7.0, 10.0), _ratio(0.51, 1.0), _ratio(0.0, 2.0), _ratio(None, 1.0)
         ('a tenth of', '0.7 times', 'half', 'none of', '')
     """
-    if amount is None or not whole:
+    if amount is None or not reference:
         return ""
     if not amount:
         return "none of"
     for part, words in PARTS.items():
-        if abs(part * amount / whole - 1) < ROUGHLY:
+        if abs(part * amount / reference - 1) < ROUGHLY:
             return words if part == 2 else f"{words} of"
-    return f"{amount / whole:.2g} times"
+    return f"{amount / reference:.2g} times"

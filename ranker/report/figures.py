@@ -26,6 +26,7 @@ from matplotlib.colors import Colormap, LinearSegmentedColormap
 from matplotlib.figure import Figure
 
 from ranker.numbers import interval, percent, probability
+from ranker.report.costs import PRICED_ROWS
 from ranker.report.escapes import visible
 from ranker.report.tables import MAX_PAIRED_MODELS
 from ranker.report.words import words_of
@@ -397,13 +398,11 @@ def costs(ranking: Ranking) -> Drawing | None:
     if decision.costs is None or decision.costs.by is None:
         return None
     by, currency = decision.costs.by, decision.costs.currency
-    label = f"price of 1,000 rows{f', {currency}' if currency else ''}" if by == "money" else "seconds a row"
-    amounts = [
-        None if value is None else value * (1000 if by == "money" else 1) for value in decision.costs.amounts(by)
-    ]
+    label = f"price of {PRICED_ROWS:,} rows{f', {currency}' if currency else ''}" if by == "money" else "seconds a row"
+    scale = PRICED_ROWS if by == "money" else 1
     points = [
-        (amount, end_or_value(model.expected, model.outcome), model, cost)
-        for amount, model, cost in zip(amounts, decision.models, decision.costs.models, strict=True)
+        (scale * amount, end_or_value(model.expected, model.outcome), model, cost)
+        for amount, model, cost in zip(decision.costs.amounts(by), decision.models, decision.costs.models, strict=True)
         if amount is not None
     ][:MAX_PAIRED_MODELS]
     figure, axes = empty_axes(230, left=46, right=90, bottom=34, top=8)
@@ -558,8 +557,8 @@ def log_ticks(low: float, high: float) -> list[float]:
         ([1.0, 2.0, 5.0], [0.1, 1.0, 10.0, 100.0], [3.0, 3.5])
     """
     powers = range(int(np.floor(np.log10(low))), int(np.ceil(np.log10(high))) + 1)
-    every = [float(f"{digit}e{power}") for power in powers for digit in (1, 2, 5)]
-    ticks = [tick for tick in every if low <= tick <= high]
+    round_numbers = [float(f"{digit}e{power}") for power in powers for digit in (1, 2, 5)]
+    ticks = [tick for tick in round_numbers if low <= tick <= high]
     if len(ticks) > 7:
         ticks = [tick for tick in ticks if f"{tick:e}".startswith("1.")]
     return ticks if len(ticks) > 1 else [low, high]

@@ -1,4 +1,4 @@
-"""What models' answers take beside how good they are: tokens, seconds and money, each the mean a row."""
+"""Usage of models beside how good they are: tokens, seconds and money, each the mean a row."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from ranker.tasks.base import Task
 
 @dataclass(frozen=True)
 class Costing:
-    """How the cost of models counts in a run.
+    """Part of the cost of models in a run.
 
     Attributes:
         prices: list of prices.
@@ -90,10 +90,10 @@ def usage_notes(usages: Mapping[str, RowUsage | None], means: Mapping[str, Model
     measured = [usage for usage in usages.values() if usage is not None]
     yield from (f"{note}." for note in dict.fromkeys(note for usage in measured for note in usage.notes))
     currency = next((usage.currency for usage in means.values() if usage.money is not None), "")
-    other = [
+    left_out = [
         name
         for name, usage in usages.items()
         if usage is not None and usage.means["money"][1] and means[name].money is None
     ]
-    if other:
-        yield f"Their prices are not in {currency}, and left out: {listed(other)}."
+    if left_out:
+        yield f"Their prices are not in {currency}, and left out: {listed(left_out)}."

@@ -1,4 +1,4 @@
-"""What answers take, row by row: tokens, seconds and money, as a log or a server states them."""
+"""Usage of answers, row by row: tokens, seconds and money, as a log or a server states them."""
 
 from __future__ import annotations
 
@@ -57,9 +57,8 @@ class RowUsage:
     @property
     def means(self) -> dict[str, tuple[float | None, int]]:
         """Quantity -> its mean over the rows on which it is known, None for none, and their number."""
-        known = ~np.isnan(self.amounts)
-        counts = known.sum(axis=1).tolist()
-        sums = np.where(known, self.amounts, 0.0).sum(axis=1).tolist()
+        counts = (~np.isnan(self.amounts)).sum(axis=1).tolist()
+        sums = np.nansum(self.amounts, axis=1).tolist()
         return {
             name: (total / count if count else None, count)
             for name, total, count in zip(QUANTITIES, sums, counts, strict=True)
@@ -111,13 +110,13 @@ def amount(value: Any) -> float:
 
 def mean_over(usages: Sequence[RowUsage | None]) -> RowUsage | None:
     """Return the mean of several runs on the same rows, of each quantity over those that know it; None if none does."""
-    known = [usage for usage in usages if usage is not None]
-    if not known:
+    stated = [usage for usage in usages if usage is not None]
+    if not stated:
         return None
-    amounts = np.stack([usage.amounts for usage in known])
+    amounts = np.stack([usage.amounts for usage in stated])
     counts = (~np.isnan(amounts)).sum(axis=0)
     with np.errstate(invalid="ignore"):
-        return replace(known[0], amounts=np.asarray(np.nansum(amounts, axis=0) / np.where(counts, counts, np.nan)))
+        return replace(stated[0], amounts=np.asarray(np.nansum(amounts, axis=0) / np.where(counts, counts, np.nan)))
 
 
 def mean_usage(samples: Iterable[Sequence[float]]) -> tuple[float, ...]:

@@ -163,9 +163,9 @@ class EndpointModel(PromptSetup):
         """Return the tokens of the answers to examples, from replies that are kept; see `Metered`."""
         from ranker.sources.endpoint.usage import kept_usage
 
-        kept = ResourceCache()  # so that no client that sends is shared
-        kept.folder, kept.offline = shelf.folder, True
-        model = self.open(task, machine, kept)
+        own_shelf = ResourceCache()  # so that no client that sends is shared
+        own_shelf.folder, own_shelf.offline = shelf.folder, True
+        model = self.open(task, machine, own_shelf)
         assert isinstance(model, (ServerScorer, ServerWriter))
         return kept_usage(model, examples)
 

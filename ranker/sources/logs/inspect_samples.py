@@ -386,11 +386,11 @@ def _usage(content: Mapping[str, Any], model: str) -> tuple[float, ...]:
     by_model = _table(content, "model_usage")
     counts = by_model.get(model) or (next(iter(by_model.values())) if len(by_model) == 1 else None)
     counts = counts if isinstance(counts, dict) else _table(_table(content, "output"), "usage")
-    written, whole = amount(counts.get("output_tokens")), amount(counts.get("total_tokens"))
-    prompt = whole - written if whole >= written else amount(counts.get("input_tokens"))
+    output, total = amount(counts.get("output_tokens")), amount(counts.get("total_tokens"))
+    prompt = total - output if total >= output else amount(counts.get("input_tokens"))
     working = amount(content.get("working_time"))
     seconds = amount(content.get("total_time")) if math.isnan(working) else working
-    return prompt, written, seconds, amount(counts.get("total_cost"))
+    return prompt, output, seconds, amount(counts.get("total_cost"))
 
 
 def _is_edited(score: Any) -> bool:

@@ -57,7 +57,10 @@ SENTENCES = {
         PRICED,
         "m1 is 0.3 points worse than m0 (-1.1 to +0.6) for a tenth of the price. No price is known of m2.",
     ),
-    "a ratio": (priced(CLOSE_BY, m0=10, m1=7, m2=11), "m1 is 0.3 points worse than m0 (-1.1 to +0.6) for 0.7 times the price."),
+    "a ratio": (
+        priced(CLOSE_BY, m0=10, m1=7, m2=11),
+        "m1 is 0.3 points worse than m0 (-1.1 to +0.6) for 0.7 times the price.",
+    ),
     "nothing cheaper is close": (priced(CLOSE_BY, m0=1, m1=10, m2=0.1), ""),
     "the first has no price": (priced(CLOSE_BY, m1=1, m2=2), "No price is known of m0."),
     "preferred": (
@@ -67,11 +70,11 @@ SENTENCES = {
     ),
     "faster": (
         priced(CLOSE_BY, "faster:1", m0=10, m1=1, m2=20),
-        "m1 is 0.3 points worse than m0 (-1.1 to +0.6) in a tenth of the time, and with a probability of >99.9 % within "
-        "a point of the best.",
+        "m1 is 0.3 points worse than m0 (-1.1 to +0.6) in a tenth of the time, and with a probability of >99.9 % "
+        "within a point of the best.",
     ),
     "time alone, and no wish": (of_usage(seconds=1.0), ""),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", SENTENCES)
