@@ -29,11 +29,11 @@ Column = tuple[str, list[str]]
 
 def cost_table(decision: Decision, costs: Costs, terms: MetricWords) -> Table:
     """Tabulate what the models take beside how good they are; a quantity that is known of none has no column."""
-    models, first = costs.models[:MANY_MODELS], decision.names[0]
+    models = costs.models[:MANY_MODELS]
     outcomes = [terms.unit.value(model.outcome) for model in decision.models[:MANY_MODELS]]
     write = terms.unit.difference
     against = ["", *(with_interval(model.difference, model.low, model.high, write) for model in models[1:])]
-    columns: list[Column] = [(terms.column, outcomes), (f"minus {first} (95 %)", against)]
+    columns: list[Column] = [(terms.column, outcomes), ("minus first (95 %)", against)]
     columns += [column for column in _amounts(costs, models) if any(column[1])]
     if costs.by is not None:
         columns.append(("P(frontier)", [probability(model.p_frontier) for model in models]))

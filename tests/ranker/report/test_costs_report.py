@@ -33,7 +33,7 @@ def test_the_table_has_what_is_known(tmp_path):
     """Beside the models' quality, and their difference from the first; a model without a price has an empty cell."""
     table = cost_table(PRICED)
     assert table.head == (
-        *("model", "right", "minus m0 (95 %)", "tokens", "seconds", "price per 1,000 rows, USD", "P(frontier)"),
+        *("model", "right", "minus first (95 %)", "tokens", "seconds", "price per 1,000 rows, USD", "P(frontier)"),
     )
     assert table.rows[0][3:] == ("110", "0.01", "10", "90.0")
     assert table.rows[1][2:] == ("-0.3 (-1.1 to +0.6)", "110", "0.001", "1", "90.0")
@@ -96,8 +96,10 @@ def test_programs_have_the_numbers(tmp_path):
     ]
     assert PRICED.to_rows()[1]["prompt_tokens"] == 100
     assert "money" not in report.render(CLOSE_BY, "csv")
-    PRICED.save(tmp_path / "run.json")
-    assert Ranking.load(tmp_path / "run.json").decision.costs == PRICED.decision.costs
+    wished = priced(CLOSE_BY, "cheaper:2.5", m0=10, m1=1)
+    wished.save(tmp_path / "run.json")
+    loaded = Ranking.load(tmp_path / "run.json").decision
+    assert (loaded.costs, loaded.choice) == (wished.decision.costs, wished.decision.choice)
 
 
 def test_the_figure_has_each_model_whose_cost_is_known():
