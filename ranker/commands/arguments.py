@@ -29,6 +29,7 @@ from ranker.limits import LIMITS, Limits
 from ranker.progress import Progress, silent
 from ranker.records import parse_json, read_json
 from ranker.report import FORMATS
+from ranker.results.costs import Preference
 from ranker.results.ranking import Ranking
 from ranker.runs.decide import decide_plan
 from ranker.runs.explain import Chosen, find_example, text_example
@@ -40,6 +41,7 @@ from ranker.runs.plan import BACKEND, Plan, plan
 from ranker.runs.rank import evaluate_plan
 from ranker.runs.rows import NamedDataset, RowsFile, UnlabelledRows
 from ranker.runs.task import NamedTask, takes_values
+from ranker.runs.usage import Costing
 from ranker.runtime.base import Executor
 from ranker.runtime.executors.named import ExecutorOptions, executor_named
 from ranker.runtime.runtime import Runtime
@@ -49,6 +51,7 @@ from ranker.scoring.gate import MARGIN
 from ranker.scoring.score import Evidence
 from ranker.sources import kinds, suites
 from ranker.sources.base import Machine, ModelInfo, ResourceCache, SourceOptions, is_connected
+from ranker.sources.endpoint.prices import read_prices
 from ranker.sources.metrics import LabelScore
 from ranker.sources.options import from_flags
 from ranker.sources.suites import Model, Suite
@@ -59,7 +62,7 @@ log = logging.getLogger("ranker")
 
 OptionValues = Mapping[str, Any]
 
-FOR_OWN_ROWS = ("pool", "pool_from_unlabelled", "method", "not_worse_than", "cluster")
+FOR_OWN_ROWS = ("pool", "pool_from_unlabelled", "method", "prefer", "not_worse_than", "cluster")
 """Options of `run` that only apply to a user's own rows, from ``--data`` or the models' own files."""
 
 FOR_A_SET = ("data_dir", "limit", "population", "draws")
@@ -185,6 +188,7 @@ class RunRequest:
         seed: seed of the draws.
         base: model that the others must be no worse than; None for no such check.
         beside: what judges mark; None without any.
+        cost: prices, and whether the cheapest is preferred.
         runtime: how models run.
     """
 
@@ -201,6 +205,7 @@ class RunRequest:
     seed: int
     base: str | None
     beside: JudgedRun | None
+    cost: Costing
     runtime: Runtime
 
     def plan(self) -> Plan:
@@ -219,7 +224,7 @@ class RunRequest:
         """Carry out the plan."""
         if isinstance(self.rows, NamedDataset):
             return evaluate_plan(run_plan, self.size, self.draws, self.seed, self.runtime)
-        return decide_plan(run_plan, self.seed, self.runtime, self.base, self.beside)
+        return decide_plan(run_plan, self.seed, self.runtime, self.base, self.beside, self.cost)
 
     @property
     def beside_infos(self) -> tuple[ModelInfo, ...]:
@@ -236,13 +241,14 @@ def tasks(values: OptionValues) -> MatchedTasks | None:
     """Match the tasks of the named logs, if each place holds several; None if there are none to match.
 
     Raises:
-        UsageError: there are several, beside voters or judges, which are of one task.
+        UsageError: there are several, beside voters, judges or a preference, which are of one task.
     """
     bundled = decides_on_own(values) and _references(values)
     several = match_tasks(_references(values), source_options(values)) if bundled else None
-    for option, references in (("voters", values["voters"]), ("judge", values["judges"])):
-        if several and references:
-            raise flag_error(option, "is for one task at a time: name one, as `--models FOLDER#TASK`", references[0])
+    wish = [values["prefer"]] if values["prefer"] else []
+    for option, of_one in (("voters", values["voters"]), ("judge", values["judges"]), ("prefer", wish)):
+        if several and of_one:
+            raise flag_error(option, "is for one task at a time: name one, as `--models FOLDER#TASK`", of_one[0])
     return several
 
 
@@ -250,7 +256,7 @@ def find_sole_model(values: OptionValues, format_name: str, shelf: ResourceCache
     """Return the only named model, if it is a file of answers: it can be described, but not ranked."""
     check_mode(values)
     wants_more = any(
-        values[name] for name in ("output", "save", "not_worse_than", "plots", "pool", "dry_run", "judges")
+        values[name] for name in ("output", "save", "not_worse_than", "plots", "pool", "dry_run", "judges", "prefer")
     )
     if values["ood_name"] or not _references(values) or format_name != "table" or wants_more:
         return None
@@ -291,6 +297,7 @@ def run_request(values: OptionValues, progress: Progress, shelf: ResourceCache |
         seed=values["seed"],
         base=values["not_worse_than"],
         beside=beside,
+        cost=Costing(read_prices(values["prices"] or ""), values["prefer"] and Preference.parse(values["prefer"])),
         runtime=runtime(values, progress) if beside is None else beside.runtime,
     )
 

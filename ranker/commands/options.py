@@ -420,6 +420,23 @@ OWN_ROWS = combine(
     *(flag(TableOptions, name) for name in ROW_OPTIONS),
 )
 
+
+def preferences(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Return the forms of `--prefer` that begin with what was typed, for completion in a shell."""
+    from ranker.results.costs import COMPARATIVES
+
+    return [f"{word}:1" for word in COMPARATIVES if f"{word}:1".startswith(incomplete)]
+
+
+PREFER = option(
+    Heading.METHODS,
+    "--prefer",
+    metavar="cheaper:POINTS",
+    shell_complete=preferences,
+    help="Take the cheapest model within so many points of the best, or the fastest (faster:POINTS). Logs and servers "
+    "state tokens and times, and `--prices` has prices.",
+)
+
 SEED = option(Heading.METHODS, "--seed", type=click.IntRange(0), default=0, show_default=True, help="Random seed.")
 
 TARGET = option(

@@ -128,6 +128,7 @@ EXAMPLES = {
     metavar="NAME",
     help="Method to order models by, with --data.  [default: ACC+TIES; with --pool SURROGATE]",
 )
+@options.PREFER
 @options.option(
     Heading.METHODS,
     "--probe",

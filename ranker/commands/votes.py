@@ -12,7 +12,7 @@ from ranker.files.buckets import local_path
 
 OTHERS = (
     "data", "ood_name", "voters", "not_worse_than", "dry_run", "save", "plots", "metric", "method", "in_domain",
-    "factor_names",
+    "factor_names", "prefer",
 )  # fmt: skip
 """Options of `run` that say nothing beside ``--votes``."""
 

@@ -31,6 +31,7 @@ def run(values: Mapping[str, Any], format_name: str) -> None:
         "not_worse_than",
         "cluster",
         "method",
+        "prefer",
         "probe",
         "in_domain",
     ):

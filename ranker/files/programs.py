@@ -12,6 +12,9 @@ ANSWER = "prediction"
 FAILURE = "error"
 """Name of the column that says why an answer failed; its cell is empty where none did."""
 
+USAGE = "usage of "
+"""Beginning of the names of columns that say what a row took, which hold no answers; a quantity or "model" follows."""
+
 BAD = 400
 """Least status of HTTP that says that a request failed."""
 
@@ -124,7 +127,32 @@ def _of_trial(trial: Mapping[str, Any], model: str) -> Mapping[str, Any]:
     texts = [value for value in variables.values() if isinstance(value, str)] if isinstance(variables, dict) else []
     row = {"id": str(trial.get("testIdx")), **({"text": "\n".join(texts)} if texts else {}), "model": model}
     reason = _failed_call(trial)
-    return {**row, "outcome": None if reason else trial.get("score", trial.get("success")), FAILURE: reason}
+    outcome = None if reason else trial.get("score", trial.get("success"))
+    return {**row, "outcome": outcome, FAILURE: reason, **_usage_of_trial(trial)}
+
+
+def _usage_of_trial(trial: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a test took, as far as it is stated; {} of an answer from promptfoo's cache, which took nothing.
+
+    Example:
+        >>> _usage_of_trial({"latencyMs": 250, "response": {"tokenUsage": {"prompt": 30, "completion": 4}}})
+        {'usage of prompt_tokens': 30, 'usage of output_tokens': 4, 'usage of seconds': 0.25}
+    """
+    response = trial.get("response")
+    if _inside(response, "cached"):
+        return {}
+    tokens = _inside(response, "tokenUsage") or trial.get("tokenUsage")
+    cost = trial.get("cost", _inside(response, "cost"))
+    stated = {
+        "prompt_tokens": _inside(tokens, "prompt"),
+        "output_tokens": _inside(tokens, "completion"),
+        "seconds": trial.get("latencyMs"),
+        "money": cost,
+    }
+    usage = {name: value for name, value in stated.items() if type(value) in (int, float)}
+    if "seconds" in usage:
+        usage["seconds"] /= 1000
+    return {f"{USAGE}{name}": value for name, value in usage.items()}
 
 
 def _failed_call(trial: Mapping[str, Any]) -> str | None:

@@ -8,6 +8,7 @@ import numpy as np
 
 from ranker.errors import listed
 from ranker.numbers import LEAST_P, SHARES, Unit, counted, interval, p_value, percent, points, probability
+from ranker.report.costs import cost_sentences
 from ranker.report.decision import first_caveat
 from ranker.report.next_step import next_step
 from ranker.report.words import words_of
@@ -80,7 +81,9 @@ def decision_answer(ranking: Ranking) -> tuple[str, list[str]]:
     decision = ranking.decision
     two = len(decision.models) == 2 and decision.versus
     sentences = (two_model_answer if two else _order_answer)(ranking, decision)
-    return f"{first_caveat(ranking, decision)}{decision.choice.text}", sentences
+    *statements, to_do = sentences
+    costs = cost_sentences(decision, words_of(ranking).unit)
+    return f"{first_caveat(ranking, decision)}{decision.choice.text}", [*statements, *costs, to_do]
 
 
 def _order_answer(ranking: Ranking, decision: Decision) -> list[str]:

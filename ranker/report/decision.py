@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ranker.numbers import counted, interval, p_value, percent, probability, with_interval
+from ranker.report.costs import cost_table
 from ranker.report.tables import (
     MANY_MODELS,
     MAX_LETTERS,
@@ -66,7 +67,7 @@ def rows(ranking: Ranking) -> Iterator[dict[str, Any]]:
     """Yield a row for each model; two that share a group cannot be told apart."""
     decision, model_parts = ranking.decision, ranking.parts.parts if ranking.parts else ()
     groups_of = group_numbers(decision.groups)
-    for model in decision.models:
+    for model, cost in zip(decision.models, decision.cost_rows, strict=True):
         groups = " ".join(map(str, groups_of[model.name]))
         numbers = {key: getattr(model, key) for key in ("score", "outcome", "low", "high", "p_best", "p_near_best")}
         place = {"rank": model.rank, "name": model.name, "groups": groups, "method": decision.method}
@@ -74,7 +75,7 @@ def rows(ranking: Ranking) -> Iterator[dict[str, Any]]:
             f"part_{part.name}": next((level.name for level in part.levels if model.name in level.models), None)
             for part in model_parts
         }
-        yield place | numbers | levels
+        yield place | numbers | levels | cost
 
 
 def certainty(ranking: Ranking) -> Iterator[str]:
@@ -97,6 +98,8 @@ def tables(ranking: Ranking) -> Iterator[Table]:
     counts = label_counts(ranking, decision)
     yield replace(first_models(in_order) if many else in_order, formats=tuple(name for name in READ if name != "html"))
     yield replace(in_order.select_columns(_page_columns(decision)), formats=("html",))
+    if decision.costs:
+        yield cost_table(decision, decision.costs, words_of(ranking))
     if decision.judges:
         yield judges(decision)
     if skewed(counts) and len(counts) <= MAX_LABEL_COLUMNS:

@@ -26,6 +26,7 @@ from matplotlib.colors import Colormap, LinearSegmentedColormap
 from matplotlib.figure import Figure
 
 from ranker.numbers import interval, percent, probability
+from ranker.report.costs import PRICED_ROWS
 from ranker.report.escapes import visible
 from ranker.report.tables import MAX_PAIRED_MODELS
 from ranker.report.words import words_of
@@ -86,6 +87,9 @@ WIDTH = 360.0
 
 MAX_NAME_CHARACTERS = 20
 """Characters of a name that fit in a figure."""
+
+HALF = 0.5
+"""Probability from which on a model is drawn as one of the frontier."""
 
 FORMATS = ("png", "svg", "pdf")
 
@@ -388,15 +392,62 @@ def intervals(ranking: Ranking) -> Drawing:
     )
 
 
+def costs(ranking: Ranking) -> Drawing | None:
+    """Plot each model's value against its price, or its time, with the frontier; None if too few are known."""
+    decision, terms = ranking.decision, words_of(ranking)
+    if decision.costs is None or decision.costs.by is None:
+        return None
+    by, currency = decision.costs.by, decision.costs.currency
+    label = f"price of {PRICED_ROWS:,} rows{f', {currency}' if currency else ''}" if by == "money" else "seconds a row"
+    scale = PRICED_ROWS if by == "money" else 1
+    points = [
+        (scale * amount, end_or_value(model.expected, model.outcome), model, cost)
+        for amount, model, cost in zip(decision.costs.amounts(by), decision.models, decision.costs.models, strict=True)
+        if amount is not None
+    ][:MAX_PAIRED_MODELS]
+    figure, axes = empty_axes(230, left=46, right=90, bottom=34, top=8)
+    for amount, value, model, cost in points:
+        on_frontier = (cost.p_frontier or 0.0) >= HALF
+        low, high = end_or_value(model.low, value), end_or_value(model.high, value)
+        axes.plot([amount, amount], [low, high], color=BLUE if on_frontier else SOFT, linewidth=1.6)
+        face = BLUE if on_frontier else "none"
+        axes.scatter([amount], [value], 26, face, edgecolors=BLUE if on_frontier else SOFT, zorder=3)
+        text = f"{shorten(model.name, 14)} {probability(cost.p_frontier, 0)} %"
+        axes.annotate(text, (amount, value), (5, 3), textcoords="offset points", va="bottom", fontsize=8)
+    frontier = sorted((amount, value) for amount, value, _, cost in points if (cost.p_frontier or 0.0) >= HALF)
+    if frontier:
+        axes.step(*zip(*frontier, strict=True), where="post", color=BLUE, linewidth=0.8, linestyle="--", zorder=1)
+    least, most = min(amount for amount, *_ in points), max(amount for amount, *_ in points)
+    if least > 0:
+        axes.set(xscale="log", xlim=(least / 1.3, most * 1.3))
+        axes.set_xticks(ticks := log_ticks(least, most), [f"{tick:g}" for tick in ticks])
+        axes.minorticks_off()
+    axes.yaxis.set_major_formatter(lambda value, _: terms.unit.value(value))
+    axes.set(xlabel=label, ylabel=f"{terms.what} in the domain{',' if terms.unit.sign else ''}{terms.unit.sign}")
+    texts = (
+        f"{model.name} {amount:.3g} and {terms.unit.value(value)}{terms.unit.sign}, on the frontier with "
+        f"{probability(cost.p_frontier)} %"
+        for amount, value, model, cost in points
+    )
+    return Drawing(
+        "costs",
+        f"Quality against {'price' if by == 'money' else 'time'}",
+        "A filled point: no model that takes no more is better, with a probability of a half or more, which stands "
+        "beside it; the dashed line joins these. Vertical lines are 95 % intervals.",
+        f"{label} and {terms.what} of {len(points)} models: {'; '.join(texts)}.",
+        figure,
+    )
+
+
 ALL: Mapping[Mode, tuple[Draw, ...]] = {
     "evaluation": (learning_curve, against_acc, distribution, methods_heatmap),
-    "decision": (intervals, models_heatmap),
+    "decision": (intervals, costs, models_heatmap),
 }
 """Mode of a run -> its figures, the one to look at first before the others."""
 
 OF_A_PAGE: Mapping[Mode, tuple[Draw, ...]] = {
     "evaluation": (learning_curve, distribution, against_acc),
-    "decision": (intervals,),
+    "decision": (intervals, costs),
 }
 """Figures of a page, which shows every pair with every method as a table instead."""
 
@@ -496,6 +547,21 @@ def percent_axis(axes: Axes, axis: str) -> None:
     step = 0.1 if high - low < 0.65 else 0.2
     ticks = [tick / 100 for tick in range(0, 101, round(100 * step)) if low - 1e-9 <= tick / 100 <= high]
     (axes.set_xticks if axis == "x" else axes.set_yticks)(ticks, [f"{100 * tick:.0f}" for tick in ticks])
+
+
+def log_ticks(low: float, high: float) -> list[float]:
+    """Return round numbers between two, and about them, for a logarithmic axis; powers of ten if there are many.
+
+    Example:
+        >>> log_ticks(0.9, 6.0), log_ticks(0.02, 300.0), log_ticks(3.0, 3.5)
+        ([1.0, 2.0, 5.0], [0.1, 1.0, 10.0, 100.0], [3.0, 3.5])
+    """
+    powers = range(int(np.floor(np.log10(low))), int(np.ceil(np.log10(high))) + 1)
+    round_numbers = [float(f"{digit}e{power}") for power in powers for digit in (1, 2, 5)]
+    ticks = [tick for tick in round_numbers if low <= tick <= high]
+    if len(ticks) > 7:
+        ticks = [tick for tick in ticks if f"{tick:e}".startswith("1.")]
+    return ticks if len(ticks) > 1 else [low, high]
 
 
 def _name_ends(axes: Axes, ends: Sequence[tuple[float, str, str]]) -> None:

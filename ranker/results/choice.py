@@ -101,6 +101,37 @@ def choose(
     return Choice("take", (first, *close), f"Take {first}{also}")
 
 
+def choose_least(
+    names: Sequence[str],
+    within: Sequence[float | None],
+    amounts: Sequence[float | None],
+    words: str,
+    *,
+    sure: float = SURE,
+    doubt: str = "",
+) -> Choice | None:
+    """Choose the model that takes least among those that are surely good enough; None if none is, or none is known.
+
+    Args:
+        names: (M,) the models, the leader first.
+        within: (M,) P(each is within a margin of the best); None if unknown.
+        amounts: (M,) what each takes, such as its price; None if unknown, and then it is not chosen.
+        words: what the chosen model is: "the cheapest within a point of the best".
+        sure: probability that is enough.
+        doubt: as in `choose`.
+
+    Example:
+        >>> choose_least(["a", "b", "c"], [0.99, 0.92, 0.4], [3.0, 1.0, 0.1], "the cheapest near the best").text
+        'Take b: the cheapest near the best'
+    """
+    near = [amounts[m] is not None and (share or 0.0) >= sure for m, share in enumerate(within)]
+    enough = [m for m, is_near in enumerate(near) if is_near]
+    if doubt or not enough:
+        return None
+    least = min(enough, key=lambda m: amounts[m] or 0.0)
+    return Choice("take", (names[least],), f"Take {names[least]}: {words}")
+
+
 def choose_by(
     belief: Draws, names: Sequence[str], margin: float = NEAR, *, shares: bool = True, doubt: str = ""
 ) -> Choice:

@@ -9,7 +9,8 @@ from typing import Any, ClassVar, Literal
 
 from ranker.numbers import Unit, probability, unit, with_interval
 from ranker.records import ROUNDING, Share
-from ranker.results.choice import LOST, Choice, choose
+from ranker.results.choice import LOST, Choice, choose, choose_least
+from ranker.results.costs import Costs
 from ranker.results.evaluation import MethodResult
 from ranker.results.gate import Gate
 from ranker.results.judged import JudgeResult
@@ -108,8 +109,9 @@ class Decision(Result):
         p_beats: (M, M) probability that the model of the row is better than that of the column; 1/2 on the diagonal.
         groups: maximal sets of models of which no two are told apart; together they contain every such pair, and each
             model. They follow from `p_beats` and `level`.
-        choice: what to take. It follows from the models, `p_beats`, `lost` and doubts: no person confirmed judges, the
-            first does worse than guessing, all labels are alike, or the labels speak for another model.
+        choice: what to take. It follows from the models, `p_beats`, `lost`, `costs` if the cheapest or fastest is
+            preferred, and doubts: no person confirmed judges, the first does worse than guessing, all labels are alike,
+            or the labels speak for another model.
         forecast: further labels until no model is better than the leader of the labels by more than 0.01, with the
             probability `forecast.goal`; None if unknown: a method without a forecast, or labels that are all alike.
         level: the probability at which two models count as told apart.
@@ -127,6 +129,7 @@ class Decision(Result):
         lost: what may be expected to be lost by a model that is taken.
         picked: number of the rows that a session picked, so that outcomes on them are no estimate for the domain.
         worse: models that are right less often than guessing: labels are probably read wrongly.
+        costs: tokens, seconds and money of the models' answers; None if nothing is known of them.
         mode: "decision".
         methods: (): no method is measured where the truth is unknown.
 
@@ -165,6 +168,7 @@ class Decision(Result):
     lost: float = LOST
     worse: tuple[str, ...] = ()
     picked: int = 0
+    costs: Costs | None = None
 
     def __post_init__(self) -> None:
         size = len(self.models)
@@ -172,6 +176,8 @@ class Decision(Result):
             raise ValueError("`models` are none")
         if {len(self.p_beats), *map(len, self.p_beats)} != {size}:
             raise ValueError(f"`p_beats` must have the length {size}, a value for each model")
+        if self.costs is not None and tuple(model.name for model in self.costs.models) != self.names:
+            raise ValueError("`costs` must have the models in their order")
         for model in self.models:
             _check_values(model, is_share=not self.metric)
         names, together = self.names, tied_groups(self.p_beats, self.level)
@@ -188,7 +194,7 @@ class Decision(Result):
             doubt = f"{self.method} puts {first} first, but the labels speak for {self.names[self.against]}"
         elif have_one_label(self.rows) and not self.reads_pool:
             doubt = f"{first} leads, and all labels are alike"
-        return choose(
+        return self._preferred(doubt) or choose(
             self.names,
             self.models[0].p_near_best,
             [model.shortfall for model in self.models],
@@ -198,6 +204,14 @@ class Decision(Result):
             lost=self.lost,
             doubt=doubt,
         )
+
+    def _preferred(self, doubt: str) -> Choice | None:
+        """Return the choice of the cheapest or fastest model; None if that is not preferred, or none is good enough."""
+        if self.costs is None or self.costs.prefer is None:
+            return None
+        within, amounts = [model.p_within for model in self.costs.models], self.costs.amounts(self.costs.prefer.by)
+        words = self.costs.prefer.in_words(self.unit)
+        return choose_least(self.names, within, amounts, words, sure=self.level, doubt=doubt)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -300,12 +314,24 @@ class Decision(Result):
     def to_rows(self) -> list[dict[str, Any]]:
         """Return a row for each model, with the fields of `DecidedModel` as columns, and two more.
 
-        `method` gives the order, and `tied` lists the models that this one cannot be told from.
+        `method` gives the order, and `tied` lists the models that this one cannot be told from. If something is known
+        of costs, these follow: see `ModelUsage`.
         """
         tied = map(self.tied, range(len(self.models)))
         return [
-            to_plain(model) | {"method": self.method, "tied": ", ".join(names)}
-            for model, names in zip(self.models, tied, strict=True)
+            to_plain(model) | {"method": self.method, "tied": ", ".join(names)} | cost
+            for model, names, cost in zip(self.models, tied, self.cost_rows, strict=True)
+        ]
+
+    @property
+    def cost_rows(self) -> list[dict[str, Any]]:
+        """(M,) usage of each model as columns, with P(frontier); empty ones if nothing is known of it."""
+        if self.costs is None:
+            return [{} for _ in self.models]
+        names = ("prompt_tokens", "output_tokens", "seconds", "money", "currency")
+        return [
+            {name: getattr(model.usage, name) for name in names} | {"p_frontier": model.p_frontier}
+            for model in self.costs.models
         ]
 
     def in_words(self) -> list[dict[str, str]]:

@@ -68,8 +68,8 @@ class Result(ABC):
 
         Args:
             figure: of an evaluation "learning-curve", "against-acc", "distribution" or "heatmap", of a decision
-                "accuracies" or "heatmap", of a shift "heatmap", "map", "overlap" or "summaries", of models over many
-                sets "ranks", "critical-difference", or a trend. None takes the first that the result has.
+                "accuracies", "costs" or "heatmap", of a shift "heatmap", "map", "overlap" or "summaries", of models
+                over many sets "ranks", "critical-difference", or a trend. None takes the first that the result has.
 
         Returns:
             The drawing, which a notebook shows: `figure` is matplotlib's, with its title and `savefig`; `title`, `help`

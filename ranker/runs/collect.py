@@ -13,6 +13,7 @@ from ranker.datasets.identity import Texts
 from ranker.errors import ModelError, UsageError, listed
 from ranker.runs.inspected import InspectedModels
 from ranker.runs.plan import Plan
+from ranker.runs.usage import usage_of
 from ranker.runtime.base import Answer, Job, JobOutcome, Request, Usage
 from ranker.runtime.runtime import Runtime
 from ranker.runtime.store import Store
@@ -20,6 +21,7 @@ from ranker.runtime.worker import answer, content_of, find_work, read_precompute
 from ranker.sources.base import FAILED, Bill, ModelInfo, ResourceCache
 from ranker.sources.endpoint.prices import NO_PRICES, Prices
 from ranker.sources.suites import Model
+from ranker.sources.usage import RowUsage
 from ranker.tasks.base import ERROR, Task
 
 log = logging.getLogger(__name__)
@@ -36,10 +38,12 @@ class RawResponses:
     Attributes:
         content: hash that identifies the model, wherever it lies.
         answers: in the order of its requests; None for an optional request that the model cannot answer.
+        usage: what the answers to its first request took, if the source knows.
     """
 
     content: str
     answers: Sequence[Answer | None]
+    usage: RowUsage | None = None
 
 
 @dataclass(frozen=True)
@@ -51,12 +55,14 @@ class ModelResponses:
         content: hash that identifies the model, wherever it lies.
         answers: question (see `Plan.questions`) -> answers.
         hidden: answers about hidden words, in the order of `Plan.hidden_word_requests`; None where the model has none.
+        usage: what answers took, if the source knows.
     """
 
     model: Model
     content: str
     answers: Mapping[str, Answer]
     hidden: Sequence[Answer | None]
+    usage: RowUsage | None = None
 
 
 @dataclass(frozen=True)
@@ -104,7 +110,8 @@ def collect(plan: Plan, runtime: Runtime = Runtime()) -> RunResponses:
                 answers[question] = replace(answers[question], predictions=answers["population"].predictions)
             if "population" not in answers and plan.rows.places is not None:
                 answers["population"] = Answer(answers["pool"].predictions.part(plan.rows.places))
-            answered.append(ModelResponses(model, response.content, answers, response.answers[len(by_question) :]))
+            hidden = response.answers[len(by_question) :]
+            answered.append(ModelResponses(model, response.content, answers, hidden, response.usage))
     if any(factor.erases for factor in plan.factors):
         answered, more_failures = with_erasures(plan, answered, runtime)
         failures |= more_failures
@@ -196,6 +203,9 @@ def run_models(
                     inspected.shelf.noted[inspected.infos[number].source.place] = 0, notes
                     for note in notes:
                         log.warning("%s: %s", model.name, note)
+                of_first = requests[number][0].examples if requests[number] else ()
+                usage = usage_of(model.source, task, of_first, runtime.machine, inspected.shelf, store.folder)
+                raw[number] = replace(raw[number], usage=usage)
             except ModelError as error:
                 failures[number] = str(error)
                 log.error("%s is left out: %s", model.name, error)

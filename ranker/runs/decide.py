@@ -10,6 +10,7 @@ from pathlib import Path
 from ranker.datasets.sets import LabelledDataset
 from ranker.errors import look_up
 from ranker.numbers import unit
+from ranker.results.costs import Preference
 from ranker.results.ranking import Ranking
 from ranker.runs.collect import collect
 from ranker.runs.gather import gather_without_truth
@@ -19,11 +20,13 @@ from ranker.runs.plan import Plan, check_method, plan
 from ranker.runs.rows import LabelledRows, RowsFile, UnlabelledRows, with_columns
 from ranker.runs.run_measurements import RunMeasurements, assemble_ranking, measure_run
 from ranker.runs.signatures import checked
+from ranker.runs.usage import Costing, check_metered, mean_usages, usage_notes
 from ranker.runtime.runtime import Runtime
 from ranker.scoring import decision as deciding
 from ranker.scoring.by_metric import MeanRows
 from ranker.scoring.score import Evidence
 from ranker.scoring.unlabelled import LabelContext, UnlabelledContext
+from ranker.sources.endpoint.prices import read_prices
 from ranker.tasks.metrics import LabelScore
 from ranker.tasks.precomputed import scale_of
 
@@ -48,6 +51,8 @@ def decide(
     voters: Models = (),
     judges: Judges | Mapping[str, str | Path] | None = None,
     columns: Mapping[str, str | Sequence[str]] | None = None,
+    prices: str | Path | None = None,
+    prefer: str | None = None,
     runtime: Runtime = Runtime(),
 ) -> Ranking:
     """Order models by a few labelled examples, and say how much of that order they support.
@@ -74,6 +79,9 @@ def decide(
             that marks their answers to the rows of `pool`. People's marks are the outcomes of the models' own files, a
             table as `examples`, or what labelled rows say of the answers.
         columns: part of a row ("text", "label", "id", "cluster") -> its column in the files, or columns.
+        prices: TOML file with prices of models, for those whose logs or servers state tokens.
+        prefer: "cheaper:POINTS" takes the cheapest model that is within so many points of the best, "faster:POINTS" the
+            fastest. None takes the best.
 
     Returns:
         The ranking, which holds a `Decision`.
@@ -81,7 +89,9 @@ def decide(
     Raises:
         UnknownName: there is no such metric.
         UsageError: K does not fit the rows, the answers cannot have the metric, there is no such base, backend or
-            method, or labels are numbers that the models count otherwise.
+            method, labels are numbers that the models count otherwise, or the cheapest model is preferred and no price
+            is known.
+        DataError: the prices cannot be read.
         ModelError: fewer than two models could be asked.
         StoreError: the store cannot be read or written.
 
@@ -93,6 +103,7 @@ def decide(
         Cannot say yet: inoc-4000 leads
         first by ACC+TIES: inoc-4000; P(within a point of the best) 62.1 %
     """
+    cost = Costing(read_prices(str(prices or "")), None if prefer is None else Preference.parse(prefer))
     rows, unlabelled_rows = with_columns(examples, columns), with_columns(pool, columns)
     inspected, beside = inspect_models(models, label_map, voters), None
     all_judges = judges if isinstance(judges, Judges) else Judges(judges or {}, shelf=inspected.shelf)
@@ -103,7 +114,7 @@ def decide(
         inputs = beside.gather(probe)
     else:
         inputs = gather_without_truth(inspected, rows, unlabelled_rows, probe, in_domain, pool_from_unlabelled)
-    return decide_plan(plan(inputs, evidence, method, metric), seed, runtime, base, beside)
+    return decide_plan(plan(inputs, evidence, method, metric), seed, runtime, base, beside, cost)
 
 
 def decide_plan(
@@ -112,8 +123,10 @@ def decide_plan(
     runtime: Runtime,
     base: str | None = None,
     judges: JudgedRun | None = None,
+    cost: Costing = Costing(),
 ) -> Ranking:
     """Carry out a plan on labelled rows; see `decide` for arguments and errors."""
+    check_metered([model.source for model in run_plan.inputs.inspected.ranked], cost.prefer)
     if judges is not None:
         check_judges(run_plan)
     if base is not None:
@@ -127,6 +140,8 @@ def decide_plan(
     scale = scale_of(run_plan.task)
     tells = judges is not None and judges.tells
     beside = judged(measurements.table, judges, unit("", scale)) if judges and tells else _beside(measurements)
+    usages = {reply.model.name: reply.usage for reply in collected.answered}
+    means = mean_usages(usages, cost.prices)
     with runtime.steps(f"comparing {len(measurements.table.models):,} models", len(deciding.STEPS)) as watch:
         decision = deciding.decide(
             measurements.table,
@@ -144,6 +159,9 @@ def decide_plan(
             base=base,
             scale=scale,
             picked=run_plan.rows.ood.picked,
+            usage=means,
+            usage_notes=[*usage_notes(usages, means)],
+            prefer=cost.prefer,
             watch=watch,
         )
     decision = replace(decision, labels=measurements.of_labels, worse=measurements.worse)

@@ -19,9 +19,11 @@ from factors.rounding import TIE, level
 from factors.types import Floats, Ints
 from ranker.errors import UsageError, look_up
 from ranker.numbers import counted, probability
+from ranker.results.costs import ModelUsage, Preference
 from ranker.results.decision import DecidedModel, Decision, RowResult, have_one_label
 from ranker.results.table import ScoreTable
 from ranker.scoring.by_metric import JudgedRows
+from ranker.scoring.costs import compare_costs
 from ranker.scoring.paired_comparison import clusters_of, pairs_of, warnings
 from ranker.scoring.score import averages, check, signed_scores
 from ranker.scoring.unlabelled import ModelOrder, Part, UnlabelledContext
@@ -51,6 +53,9 @@ def decide(
     base: str | None = None,
     scale: tuple[float, float] | None = None,
     picked: int = 0,
+    usage: Mapping[str, ModelUsage] | None = None,
+    usage_notes: Sequence[str] = (),
+    prefer: Preference | None = None,
     watch: Callable[[str, int], object] = lambda step, done: None,
 ) -> Decision:
     """Order models without a known truth, and compute how far these rows support the order.
@@ -73,11 +78,15 @@ def decide(
         base: a model that each other one is compared with, however many they are.
         scale: worst and best mark, where outcomes are marks.
         picked: number of the rows that a session picked.
+        usage: model -> what its answers take, where something is known.
+        usage_notes: how that was measured, a sentence each.
+        prefer: the wish for the cheapest or fastest of the models that are good enough.
         watch: is told what comes next, of `STEPS`, and how many more of them are done.
 
     Raises:
         UsageError: fewer than two models, no row that all were judged on, an unknown method, or a pool beside a metric
-            that labels alone do not give, such as a correlation.
+            that labels alone do not give, such as a correlation; or the price of no model is known, and the cheapest
+            is preferred.
     """
     check(table, len(table.examples))
     watch(STEPS[0], 0)
@@ -144,6 +153,7 @@ def decide(
         confirmed=by.confirmed,
         lost=by.lost,
         picked=picked,
+        costs=compare_costs(belief, table.models, order, usage or {}, prefer, usage_notes),
     )
     notes = (*_notes(by, order, decision, outcomes[order], beside), *warnings(pairs, precomputed))
     if decision.lower_is_better:

@@ -144,6 +144,32 @@ class Draws:
         """Return (M,) P(no other model is better by more than a margin); nan if the values have no bound."""
         return self._shared(self._within(margin).mean(axis=0)) if self.bounded else np.full(len(self.score), np.nan)
 
+    def frontier(self, costs: Floats) -> Floats:
+        """Return (M,) P(no model that costs no more is better); nan for models of unknown cost.
+
+        In a draw, another model keeps one off the frontier if it is level or better and cheaper, or as cheap and
+        better. Models of one kind and cost share it.
+
+        Args:
+            costs: (M,) less is better; nan where unknown: such a model keeps no other off.
+
+        Example:
+            >>> belief = Draws(np.array([[0.5, 0.4, 0.3], [0.5, 0.6, 0.5]]))
+            >>> belief.frontier(np.array([2.0, 1.0, 1.0])).tolist()
+            [0.5, 1.0, 0.0]
+        """
+        shares = np.full(len(costs), np.nan)
+        cheaper = np.full(len(self.values), -np.inf)
+        for cost in np.unique(costs[~np.isnan(costs)]):
+            as_cheap = np.flatnonzero(costs == cost)
+            values = self.values[:, as_cheap]
+            top = values.max(axis=1)
+            first = (values > cheaper[:, None] + TIE) & (values >= top[:, None] - TIE)
+            kinds = None if self.kinds is None else self.kinds[as_cheap]
+            shares[as_cheap] = replace(self, values=values, kinds=kinds)._shared(first.mean(axis=0))
+            cheaper = np.maximum(cheaper, top)
+        return shares
+
     def within(self, margin: float = NEAR) -> float:
         """Return P(no model is better than the leader by more than a margin)."""
         return float(self.near(margin)[self.leader])

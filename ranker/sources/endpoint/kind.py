@@ -30,7 +30,9 @@ from ranker.tasks.classes import has_labels
 from ranker.tasks.values import has_values
 
 if TYPE_CHECKING:
+    from factors.types import Example
     from ranker.sources.base import Predictor
+    from ranker.sources.usage import RowUsage
     from ranker.tasks.base import Task
 
 Options = EndpointOptions
@@ -161,6 +163,16 @@ class EndpointModel(PromptSetup):
             labels=task.labels,
             empty_texts=CONTENT_FREE if self.calibration == "content-free" else (),
         )
+
+    def usage(self, task: Task, examples: Sequence[Example], machine: Machine, shelf: ResourceCache) -> RowUsage | None:
+        """Return the tokens of the answers to examples, from replies that are kept; see `Metered`."""
+        from ranker.sources.endpoint.usage import kept_usage
+
+        own_shelf = ResourceCache()  # so that no client that sends is shared
+        own_shelf.folder, own_shelf.offline = shelf.folder, True
+        model = self.open(task, machine, own_shelf)
+        assert isinstance(model, (ServerScorer, ServerWriter))
+        return kept_usage(model, examples)
 
     def _endpoint(self, chat: bool, shelf: ResourceCache) -> Endpoint:
         """Return the model of the server, with its abilities, which are found out once."""

@@ -25,7 +25,7 @@ class EndpointOptions(LMOptions):
         max_tokens: most tokens of all requests and answers of a run; 0 for no limit.
         concurrency: requests at a time.
         request_timeout: seconds to wait for a server.
-        prices: TOML file with prices of models; "" for none.
+        prices: TOML file with prices of models, for dry runs and for what answers cost; "" for none.
         refetch: ask everything anew, although answers are stored.
 
     Raises:
@@ -61,7 +61,8 @@ class EndpointOptions(LMOptions):
     request_timeout: float = option(60.0, "Seconds to wait for an answer of a server.", metavar="SECONDS")
     prices: str = option(
         "",
-        "Prices of models behind servers, and of hours, for `--dry-run`: a TOML file, see docs/endpoints.md.",
+        "Prices of models by their tokens, in logs and behind servers, and of hours for `--dry-run`: a TOML file, see "
+        "docs/costs.md.",
         metavar="FILE",
         of_run=True,
     )

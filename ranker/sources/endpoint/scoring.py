@@ -414,7 +414,7 @@ class ServerWriter(PromptedRows):
     def predict(self, examples: Sequence[Example], advance: Advance = lambda done: None) -> Iterator[Predictions]:
         """Yield the answers to examples, in blocks, in order: see `ranker.sources.base.Predictor`."""
         self.announce(examples)
-        for block, results in self.blocks(self._write, examples, advance):
+        for block, results in self.blocks(self.write, examples, advance):
             failed = [isinstance(answer, RowError) for answer in results]
             answers = [
                 None if fails else self.parse(answer, example.segments)
@@ -430,7 +430,8 @@ class ServerWriter(PromptedRows):
         """Most tokens that an answer to a request has."""
         return self.most
 
-    def _write(self, texts: Texts) -> str:
+    def write(self, texts: Texts) -> str:
+        """Return what the server writes about one row."""
         prompt = self.put(texts)
         stop = {"stop": list(self.stop[:MOST_STOPS])} if self.stop else {}
         put = prompt.rstrip() if isinstance(prompt, str) else prompt

@@ -20,6 +20,7 @@ from factors.types import Floats, Ints
 from ranker.errors import DataError, listed
 from ranker.limits import LIMITS, Limits
 from ranker.sources.logs.measures import MetricInfo
+from ranker.sources.usage import RowUsage
 from ranker.tasks.base import ANSWERED, ERROR, MISSING, NO_ANSWER
 
 MAX_TEXT = 100_000
@@ -115,6 +116,7 @@ class TaskLog:
         cluster: field of the clusters; "" if there are none.
         clusters: (N,) groups of dependent rows, or None.
         notes: for readers of the results, in sentences.
+        usage: what the answers took, row by row; None if nothing is known of it.
 
     Raises:
         ValueError: shapes do not agree, a key occurs twice, or an outcome is infinite.
@@ -146,6 +148,7 @@ class TaskLog:
     cluster: str
     clusters: tuple[str, ...] | None
     notes: tuple[str, ...]
+    usage: RowUsage | None = None
 
     def __post_init__(self) -> None:
         rows = len(self.keys)

@@ -32,6 +32,7 @@ from ranker.sources.logs.labels import (
     no_labels,
 )
 from ranker.sources.logs.measures import AGGREGATES, INSPECT_AGGREGATES, SCORERS, SPREADS, MetricInfo
+from ranker.sources.usage import RowUsage, mean_usage
 from ranker.tasks.base import ANSWERED, ERROR, NO_ANSWER
 from ranker.tasks.metrics import is_metric
 from ranker.tasks.text_scores import is_text_metric
@@ -98,7 +99,14 @@ def read_inspect_log(path: Path, choice: LogSelection = LogSelection()) -> TaskL
             *unclustered,
             *about,
         ),
+        usage=_usage(header, rows),
     )
+
+
+def _usage(header: InspectHeader, rows: Sequence[Sequence[Sample]]) -> RowUsage | None:
+    """Return what a row took, the mean over its epochs; None if nothing is logged."""
+    amounts = np.array([mean_usage([sample.usage for sample in row]) for row in rows]).T
+    return None if np.isnan(amounts).all() else RowUsage(amounts, header.model, "USD")
 
 
 def _candidate(path: Path, samples: Sequence[Sample], choice: LogSelection) -> tuple[tuple[str, str], tuple[str, ...]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,6 +16,7 @@ from ranker.files.text import read_start
 from ranker.limits import LIMITS, Limits
 from ranker.sources.logs import files
 from ranker.sources.logs.base import canonical, clip_text, hashed, name_of, number
+from ranker.sources.usage import amount
 
 ZIP = (b"PK\3\4", b"PK\5\6")
 """First bytes of an archive; one without parts begins with its end."""
@@ -68,6 +70,7 @@ class Sample:
         edited: somebody changed its score.
         limit: that ended it, such as "token"; "" for none.
         groups: field of its metadata -> its value, for the requested fields.
+        usage: what it took, see `ranker.sources.usage.QUANTITIES`; nan where unknown.
     """
 
     key: str
@@ -86,6 +89,7 @@ class Sample:
     edited: bool
     limit: str
     groups: Mapping[str, str]
+    usage: tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -369,7 +373,24 @@ def _parse_sample(content: Any, place: str, header: InspectHeader, cluster: str 
         edited=any(_is_edited(score) for score in _table(content, "scores").values()),
         limit=_limit(content),
         groups={key: name_of(metadata[key]) for key in wanted if metadata.get(key) is not None},
+        usage=_usage(content, header.model),
     )
+
+
+def _usage(content: Mapping[str, Any], model: str) -> tuple[float, ...]:
+    """Return what a sample took of the model itself, not of others, such as one that graded its answer.
+
+    All tokens that are not written count as those of prompts, read from a cache or not. The time is that without
+    waiting for the model's server, where it is logged.
+    """
+    by_model = _table(content, "model_usage")
+    counts = by_model.get(model) or (next(iter(by_model.values())) if len(by_model) == 1 else None)
+    counts = counts if isinstance(counts, dict) else _table(_table(content, "output"), "usage")
+    output, total = amount(counts.get("output_tokens")), amount(counts.get("total_tokens"))
+    prompt = total - output if total >= output else amount(counts.get("input_tokens"))
+    working = amount(content.get("working_time"))
+    seconds = amount(content.get("total_time")) if math.isnan(working) else working
+    return prompt, output, seconds, amount(counts.get("total_cost"))
 
 
 def _is_edited(score: Any) -> bool:

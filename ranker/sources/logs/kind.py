@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from ranker.sources.logs.base import FoundLog, LogSelection, TaskLog
     from ranker.sources.logs.folders import Listing
     from ranker.sources.logs.formats import LogFormat
+    from ranker.sources.usage import RowUsage
     from ranker.tasks.base import Predictions, Task
 
 Options = LogOptions
@@ -145,6 +146,13 @@ class LogModel:
     def open(self, task: Task, machine: Machine, shelf: ResourceCache) -> Predictor:
         """Return the predictor that reads the answers. See `Source.open`."""
         return LogAnswers(self, task, shelf)
+
+    def usage(self, task: Task, examples: Sequence[Example], machine: Machine, shelf: ResourceCache) -> RowUsage | None:
+        """Return what the log states of the answers to examples. See `ranker.sources.usage.Metered`."""
+        from ranker.sources.logs.answers import match_rows
+
+        log = self.load_log(shelf)
+        return None if log.usage is None else log.usage.at(match_rows(log, examples))
 
     def judge(self, log: TaskLog) -> TextTask | None:
         """Return the task that judges the log's texts, if the run's metric is of texts and not recorded; else None."""

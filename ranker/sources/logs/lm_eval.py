@@ -32,6 +32,7 @@ from ranker.sources.logs.likelihoods import COMPARED, argmax_rows, normalize_len
 from ranker.sources.logs.lm_eval_rows import LogRow, rows_of
 from ranker.sources.logs.measures import METRICS, OF_ALL_ROWS, MetricInfo, check_label_metric, infer_metric
 from ranker.sources.logs.results import Results, results_of
+from ranker.sources.usage import QUANTITIES, RowUsage
 from ranker.tasks.base import ANSWERED, ERROR, NO_ANSWER
 from ranker.tasks.metrics import is_metric
 from ranker.tasks.text_scores import is_text_metric
@@ -92,7 +93,18 @@ def read_lm_eval_log(path: Path, choice: LogSelection = LogSelection()) -> TaskL
         cluster=choice.cluster or "",
         clusters=tuple(row.cluster for row in selected) if choice.cluster else None,
         notes=notes,
+        usage=_usage(results, len(keys)),
     )
+
+
+def _usage(results: Results, rows: int) -> RowUsage | None:
+    """Return the time of a row: that of the whole run, shared evenly; None if it is not stated."""
+    if results.seconds is None or not results.run_rows:
+        return None
+    amounts = np.full((len(QUANTITIES), rows), np.nan)
+    amounts[QUANTITIES.index("seconds")] = results.seconds / results.run_rows
+    note = "lm-evaluation-harness logs no time of a row: seconds are the whole run's, with loading, over its rows"
+    return RowUsage(amounts, results.model, notes=(note,))
 
 
 def _read_rows(path: Path, choice: LogSelection, results: Results) -> tuple[LogRow, ...]:

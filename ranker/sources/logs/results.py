@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,7 +14,7 @@ from typing import Any
 from ranker.errors import DataError
 from ranker.limits import LIMITS, Limits
 from ranker.sources.logs import files
-from ranker.sources.logs.base import canonical, name_of
+from ranker.sources.logs.base import canonical, name_of, number
 
 _TIME = r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(?:\.\d+)?"
 _SAMPLES = re.compile(rf"samples_(?P<task>.+)_(?P<time>{_TIME})\.jsonl?(?:\.gz)?")
@@ -40,6 +41,8 @@ class Results:
         rows: number of requested rows; None if not stated.
         arguments: of the task, by name, as JSON.
         notes: on the results, in sentences.
+        seconds: time of the whole run, of all its tasks; None if not stated.
+        run_rows: number of rows of all its tasks.
     """
 
     task: str
@@ -54,6 +57,8 @@ class Results:
     rows: int | None = None
     arguments: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    seconds: float | None = None
+    run_rows: int = 0
 
 
 def task_and_time(path: Path) -> tuple[str, str]:
@@ -165,7 +170,20 @@ def _parse_results(content: Any, task: str) -> Results:
         filters=tuple(map(name_of, filters)),
         rows=rows if type(rows) is int else None,
         arguments=_arguments(content, config),
+        seconds=_seconds(content),
+        run_rows=sum(_rows_of(counts) for counts in _table(content, "n-samples").values()),
     )
+
+
+def _seconds(content: Any) -> float | None:
+    """Return the time that a run states, written as a number or as text; None for what is none."""
+    stated = number(content.get("total_evaluation_time_seconds")) if isinstance(content, dict) else None
+    return stated if stated is not None and 0 < stated < math.inf else None
+
+
+def _rows_of(counts: Any) -> int:
+    rows = counts.get("effective") if isinstance(counts, dict) else None
+    return rows if type(rows) is int and rows > 0 else 0
 
 
 def _table(content: Any, key: str) -> dict[str, Any]:

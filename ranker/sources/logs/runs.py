@@ -12,6 +12,7 @@ import numpy as np
 from ranker.errors import Absence, Assumption, DataError, UsageError, listed
 from ranker.sources.logs.base import FoundLog, TaskLog
 from ranker.sources.logs.labels import no_labels
+from ranker.sources.usage import mean_over
 from ranker.tasks.base import ANSWERED, ERROR, NO_ANSWER
 
 SHOWN = 40
@@ -84,6 +85,7 @@ def average_runs(logs: Sequence[TaskLog], names: Sequence[str]) -> TaskLog:
             )
     keys = tuple(dict.fromkeys(key for log in logs for key in log.keys))
     positions = [{key: n for n, key in enumerate(log.keys)} for log in logs]
+    of_keys = [np.array([place.get(key, -1) for key in keys]) for place in positions]
     rows = [[(log, place[key]) for log, place in zip(logs, positions, strict=True) if key in place] for key in keys]
     for key, entries in zip(keys, rows, strict=True):
         if len({log.target_hashes[n] for log, n in entries} - {""}) > 1:
@@ -114,6 +116,7 @@ def average_runs(logs: Sequence[TaskLog], names: Sequence[str]) -> TaskLog:
         measure=replace(first.measure, recorded=None, recomputed=None),
         **no_labels(len(rows))._asdict(),
         clusters=tuple(groups) if all(groups) else None,
+        usage=mean_over([log.usage and log.usage.at(stands) for log, stands in zip(logs, of_keys, strict=True)]),
         notes=(f"Each row is the mean of {len(logs)} runs: {listed(names)}.", *partial, *of_failed, *notes),
     )
 

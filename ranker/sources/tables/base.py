@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from factors.types import Bools, Floats, Frozen, Ints
 from ranker.files.columns import Columns as Columns
+from ranker.sources.usage import RowUsage
 from ranker.tasks.base import ANSWERED, ERROR, MISSING, NO_ANSWER
 from ranker.tasks.classes import ClassProbabilities
 
@@ -86,6 +87,7 @@ class TableAnswerColumn:
         state: (N,) `ANSWERED`, `NO_ANSWER`, `ERROR` or `MISSING`, as small integers. Read-only.
         hard: the cells are labels, or probabilities that are all 0 or 1.
         notes: how the cells were read, in sentences.
+        usage: what the answers took, row by row; None if the file does not state it.
     """
 
     name: str
@@ -95,6 +97,7 @@ class TableAnswerColumn:
     state: Small
     hard: bool = False
     notes: tuple[str, ...] = ()
+    usage: RowUsage | None = None
 
     def __post_init__(self) -> None:
         for array in (self.answers, self.state):
@@ -152,7 +155,8 @@ class TableAnswerColumn:
         answers = np.full((len(positions), *self.answers.shape[1:]), empty, self.answers.dtype)
         state = np.full(len(positions), MISSING, np.int8)
         answers[present], state[present] = self.answers[positions[present]], self.state[positions[present]]
-        return replace(self, answers=answers, state=state)
+        usage = None if self.usage is None else self.usage.at(positions)
+        return replace(self, answers=answers, state=state, usage=usage)
 
     def failed(self, rows: Bools, note: str) -> TableAnswerColumn:
         """Mark (N,) rows, whose cells are empty, as `ERROR`; the note says why."""

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ranker.sources.tables.base import Columns, TableAnswerColumn, TableHints
     from ranker.sources.tables.join import Joined
     from ranker.sources.tables.reading import ParsedTable
+    from ranker.sources.usage import RowUsage
     from ranker.tasks.base import Predictions, Task
 
 ENDINGS = (".csv", ".tsv", ".txt", ".conll", ".bio", ".run", ".qrels", ".jsonl", ".json", ".parquet", ".npy", ".npz")
@@ -154,6 +155,10 @@ class TableModel:
     def open(self, task: Task, machine: Machine, shelf: ResourceCache) -> Predictor:
         """Return the predictor that reads the answers. See `Source.open`."""
         return TableAnswers(self, task, shelf)
+
+    def usage(self, task: Task, examples: Sequence[Example], machine: Machine, shelf: ResourceCache) -> RowUsage | None:
+        """Return what the file states of the answers to examples. See `ranker.sources.usage.Metered`."""
+        return self.model(self.joined(task, examples, shelf)).usage
 
     def columns(self, shelf: ResourceCache) -> Columns:
         """Parse the file, once for all its models."""

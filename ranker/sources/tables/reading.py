@@ -39,7 +39,9 @@ from ranker.sources.tables.entries import Entries, cells_at, check_same
 from ranker.sources.tables.given import OUTCOMES, check_truth, check_words, file_labels, truth_in_words_of
 from ranker.sources.tables.groups import ModelColumns
 from ranker.sources.tables.keys import Keys
+from ranker.sources.tables.metering import split_usage
 from ranker.sources.tables.ranked import name_scores
+from ranker.sources.usage import RowUsage, mean_over
 from ranker.tasks.base import ANSWERED, ERROR, MISSING, NO_ANSWER
 from ranker.tasks.classes import ClassificationTask
 
@@ -104,6 +106,7 @@ def parse_predictions(
     """
     hints = hints or TableHints()
     roles.check_program(columns)
+    columns, usage = split_usage(columns)
     columns = name_scores(columns, (*hints.prediction, *hints.text, hints.truth, hints.id, hints.cluster))
     keys = keys_of.find(columns, hints, rows)
     free = {name: cells for name, cells in columns.cells.items() if name not in keys.columns}
@@ -129,7 +132,7 @@ def parse_predictions(
         check_words(columns, filter(None, (layout.truth, *of_answers)), hints)
     held = {column for model in layout.models for column in (*model.columns, model.beside)} | {layout.truth}
     table = entries.find(columns, keys, rows, hints.empty_words, held)
-    models = _models(columns, layout, labels, hints, name, table, keys)
+    models = _models(columns, layout, labels, hints, name, table, keys, usage)
     if keys.run:
         models = _combine_runs(columns, keys, layout, labels, hints, table, models)
     check_distinct(columns.origin, "models", (model.name for model in models))
@@ -158,6 +161,7 @@ def _models(
     name: str,
     table: Entries,
     keys: Keys,
+    usage: RowUsage | None,
 ) -> list[TableAnswerColumn]:
     """Read the answers of each model, in each of its runs, to the rows of the file."""
     models = []
@@ -166,7 +170,7 @@ def _models(
         failed, note = failures.rows_of(columns, keys.failures, (model.name, *model.columns), alone)
         left = failures.without(columns, (*model.columns, model.beside), failed)
         answers = _answers(left, model, model.name or name or "model", labels, hints)
-        answers = _mark_unasked(answers, columns, model).failed(failed, note)
+        answers = replace(_mark_unasked(answers, columns, model).failed(failed, note), usage=usage)
         for (model_name, run), places in table.places.items():
             of_rows = compose_model_name(answers.name, model_name, len(layout.models))
             models.append(place_answers(answers, places, f"{of_rows}@{run}" if run else of_rows))
@@ -310,9 +314,9 @@ def mean_of_runs(
     note = f"each row is the mean of {len(runs)} runs, by {column!r}"
     note += f" ({fewer:,} of {len(of_judged):,} rows of fewer, down to {of_judged.min()})" if fewer else ""
     means = np.where(judged.any(axis=0), mean, np.nan)
-    return TableAnswerColumn(
-        name, "outcomes", 0, means, of_rows.astype(np.int8), notes=(*runs[0].notes, note, *of_failed)
-    )
+    notes = (*runs[0].notes, note, *of_failed)
+    usage = mean_over([run.usage for run in runs])
+    return TableAnswerColumn(name, "outcomes", 0, means, of_rows.astype(np.int8), notes=notes, usage=usage)
 
 
 def compose_model_name(of_columns: str, of_rows: str, columns: int) -> str:

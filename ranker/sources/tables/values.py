@@ -17,6 +17,7 @@ from ranker.sources.tables.base import Columns, RequestedRows, TableAnswerColumn
 from ranker.sources.tables.cells import READABLE
 from ranker.sources.tables.entries import cells_at
 from ranker.sources.tables.keys import Keys
+from ranker.sources.tables.metering import split_usage
 from ranker.sources.tables.reading import (
     ParsedTable,
     compose_model_name,
@@ -58,6 +59,7 @@ def collect_values(
         problem = f"answers to this task are no labels, so they cannot be read as {hints.answers}"
         raise Question.at(columns.origin, f"{problem}; leave out `answers`, or name labels by `task`", option="answers")
     roles.check_program(columns)
+    columns, usage = split_usage(columns)
     keys = keys_of.find(columns, hints, rows)
     if keys.run and hints.runs == "mean":
         problem = f"{keys.run!r} tells runs apart, and such answers have no mean; `runs` is newest or each"
@@ -77,7 +79,8 @@ def collect_values(
             cells[[isinstance(cell, str) and cell.strip() in hints.empty_words for cell in cells]] = None
         filled = np.array([cell is not None for cell in cells], dtype=bool)
         of_column = name or "model" if len(held) == 1 and not hints.prediction else column
-        answers = TableAnswerColumn(of_column, "values", 0, cells, states(filled, NO_ANSWER)).failed(failed, note)
+        answers = TableAnswerColumn(of_column, "values", 0, cells, states(filled, NO_ANSWER), usage=usage)
+        answers = answers.failed(failed, note)
         for (model, run), places in table.places.items():
             of_rows = compose_model_name(of_column, model, len(held))
             models.append(place_answers(answers, places, f"{of_rows}@{run}" if run else of_rows))

@@ -19,6 +19,7 @@ from ranker.report import ranking as of_run
 from ranker.report import votes as of_votes
 from ranker.report.document import Document
 from ranker.results.choice import CLOSE, EVEN, LOST, SURE, choose
+from ranker.results.costs import Costs, ModelCost, ModelUsage, Preference
 from ranker.results.decision import RowResult
 from ranker.results.label_ranking import LabelledModel, LabelRanking
 from ranker.results.over_sets import OverSets
@@ -80,6 +81,23 @@ def over_sets(tasks, **lead):
     )
 
 
+def priced(ranking, wish=None, **prices):
+    """The ranking with prices of some models, and maybe the wish for the cheapest or fastest."""
+    first = ranking.decision.models[0]
+    models = tuple(
+        ModelCost(
+            model.name,
+            ModelUsage(100.0, 10.0, prices.get(model.name), prices.get(model.name), "USD"),
+            None if model.name not in prices else 0.9,
+            model.p_near_best,
+            *(value - first.expected for value in (model.expected, model.expected - 0.008, model.expected + 0.009)),
+        )
+        for model in ranking.decision.models
+    )
+    return with_found(ranking, costs=Costs(models, "money", wish and Preference.parse(wish)))
+
+
+CLOSE_BY = of_rows(0.9, 0.897, 0.5, rows=90_000)
 SURE_OF_ONE = of_rows(0.95, 0.6, 0.5, rows=300)
 
 SITUATIONS = {
@@ -108,6 +126,31 @@ SITUATIONS = {
     "labels against the method": (
         with_best(toy_decision(), 0.95, 0.6, 0.1, p_beats=AGAINST),
         "Cannot say yet: ACC+TIES puts bert_large first, but the labels speak for bert_base",
+    ),
+    "prices, and no wish": (priced(CLOSE_BY, m0=10, m1=1), "Take m0; m1 is as good or close"),
+    "the cheapest": (
+        priced(CLOSE_BY, "cheaper:1", m0=10, m1=1, m2=0.1),
+        "Take m1: the cheapest within a point of the best",
+    ),
+    "the cheapest is the first": (
+        priced(CLOSE_BY, "cheaper:1", m0=1, m1=10, m2=0.1),
+        "Take m0: the cheapest within a point of the best",
+    ),
+    "the cheapest of those with a price": (
+        priced(CLOSE_BY, "cheaper:1", m0=10, m2=0.1),
+        "Take m0: the cheapest within a point of the best",
+    ),
+    "the fastest of two": (
+        priced(of_rows(0.9, 0.897, rows=90_000), "faster:1", m0=10, m1=1),
+        "Take m1: the fastest within a point of the best",
+    ),
+    "the cheapest, of few rows": (
+        priced(told(of_rows(0.9, 0.7, 0.6, rows=10)), "cheaper:1", m0=10, m1=1, m2=0.1),
+        "Cannot say yet: m0 leads",
+    ),
+    "the cheapest, and a doubt": (
+        priced(with_found(SURE_OF_ONE, confirmed=False), "cheaper:1", m0=10, m1=1, m2=0.1),
+        "Cannot say yet: no person has confirmed that m0 leads",
     ),
     "votes": (rank_votes([{"id": n, "model_a": "x", "model_b": "y", "winner": "x"} for n in range(60)]), "Take x"),
     "few votes": (

@@ -49,6 +49,38 @@ def test_every_question_is_answered_draw_by_draw(drawn, margin):
     assert (lead, least, most) == pytest.approx((np.mean(drawn[:, 0] - drawn[:, -1]), *ends))
 
 
+@settings(max_examples=80)
+@given(values(), st.integers(0, 2**32 - 1))
+def test_a_model_is_on_the_frontier_where_none_as_cheap_is_better(drawn, seed):
+    """Of level models the cheaper one is, and both of equal cost; a model of unknown cost has no say."""
+    samples, models = drawn.shape
+    costs = np.random.default_rng(seed).choice([0.0, 1.0, 2.5, np.nan], models)
+    on = np.zeros(models)
+    for row in drawn:
+        for m in range(models):
+            on[m] += not any(
+                costs[other] <= costs[m] and row[other] >= row[m] and (costs[other] < costs[m] or row[other] > row[m])
+                for other in range(models)
+            )
+    expected = np.where(np.isnan(costs), np.nan, on / samples)
+    assert Draws(drawn).frontier(costs) == pytest.approx(expected, nan_ok=True)
+
+
+def test_rounding_puts_no_model_on_the_frontier():
+    """A model that is better by less than a rounding error, and dearer, is level; of equal costs both are on it."""
+    belief = Draws(np.array([[0.3, 0.1 + 0.2, 0.3]]))
+    assert belief.frontier(np.array([1.0, 2.0, 1.0])).tolist() == [1.0, 0.0, 1.0]
+
+
+def test_models_of_one_kind_share_the_frontier_where_they_cost_the_same():
+    """Their draws differ by chance; the dearer of two is still the dearer."""
+    rng = np.random.default_rng(0)
+    belief = Draws(rng.normal([0.6, 0.6, 0.6, 0.3], 0.1, (400, 4)), kinds=np.array([7, 7, 7, 2]))
+    first, second, dearer, worst = belief.frontier(np.array([1.0, 1.0, 2.0, 3.0]))
+    assert first == second == pytest.approx(0.5, abs=0.01)
+    assert worst < dearer < first
+
+
 def test_models_that_no_evidence_tells_apart_have_the_same_of_everything():
     """Their draws differ by chance; P is one half between them and the same against a third; they share a letter."""
     rng = np.random.default_rng(0)

@@ -1,0 +1,84 @@
+"""Tokens of a model behind a server: counted by its replies in the journal, without a request."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from servers import serving, tokens_of
+from test_endpoint_kind import EXAMPLES, MOOD, PLAIN, answers, model_of
+
+from ranker.sources.base import Machine, ResourceCache
+from ranker.sources.endpoint import usage as metering
+from ranker.sources.usage import is_metered
+
+WRITING = replace(PLAIN, name="writing", decode=True, max_new_tokens=4)
+
+
+def shelf_in(folder):
+    """The cache of a worker whose store lies in a folder."""
+    shelf = ResourceCache()
+    shelf.folder = folder
+    return shelf
+
+
+def usage_of(tmp_path, prompt=PLAIN, examples=EXAMPLES, options=None, **abilities):
+    """The usage of a model after it has answered, and the requests of the answers and of the usage."""
+    with serving(**abilities) as server:
+        model = model_of(server, prompt, **(options or {}))
+        answers(model.open(MOOD, Machine(), shelf_in(tmp_path)), EXAMPLES)
+        sent = [body for path, body, _ in server.requests if "row" in str(body)]
+        count = len(server.requests)
+        usage = model.usage(MOOD, examples, Machine(), shelf_in(tmp_path))
+        assert len(server.requests) == count
+    return usage, sent
+
+
+@pytest.mark.parametrize("abilities", [{}, {"echo": True}])
+def test_the_tokens_of_a_row_are_those_of_all_its_requests(tmp_path, abilities):
+    """Whichever way labels are scored in; what was found out beforehand is of no row."""
+    usage, sent = usage_of(tmp_path, **abilities)
+    for row, example in enumerate(EXAMPLES):
+        prompts = [body["prompt"] for body in sent if example.segments[0] in body["prompt"]]
+        assert len(prompts) > 1
+        assert usage.amounts[0, row] == sum(len(tokens_of(prompt)) for prompt in prompts)
+        assert usage.amounts[1, row] == len(prompts)
+    assert np.isnan(usage.amounts[2:]).all()
+    assert usage.model == "tiny"
+
+
+def test_what_is_written_counts_as_output(tmp_path):
+    """Up to the limit of the prompt."""
+    usage, sent = usage_of(tmp_path, WRITING)
+    assert usage.amounts[1].max() <= 4
+    assert usage.amounts[0].tolist() == [len(tokens_of(body["prompt"])) for body in sent]
+
+
+@pytest.mark.parametrize("abilities", [{"usage": False}, {"zeros": True}])
+def test_a_server_that_counts_no_tokens_has_no_usage(tmp_path, abilities):
+    """None are estimated."""
+    assert usage_of(tmp_path, **abilities)[0] is None
+
+
+def test_rows_that_were_not_asked_are_unknown(tmp_path):
+    """Their requests are in no journal, and are not sent."""
+    other = replace(EXAMPLES[0], segments=("A row about nothing.",))
+    usage, _ = usage_of(tmp_path, examples=[other, EXAMPLES[1]])
+    assert np.isnan(usage.amounts[0]).tolist() == [True, False]
+
+
+def test_of_many_rows_some_are_read(tmp_path, monkeypatch):
+    """Evenly spread, so that they stand for all."""
+    monkeypatch.setattr(metering, "MOST_ROWS", 2)
+    usage, _ = usage_of(tmp_path)
+    assert np.isnan(usage.amounts[0]).tolist() == [False, True, True, False]
+
+
+def test_the_server_s_own_prices_count(tmp_path):
+    """Those of the options of its references."""
+    prices = tmp_path / "prices.toml"
+    prices.write_text('currency = "EUR"\n[models.tiny]\nprompt = 1.0\noutput = 2.0\n')
+    usage, _ = usage_of(tmp_path, options={"prices": str(prices)})
+    assert usage.currency == "EUR"
+    assert usage.amounts[3] == pytest.approx((usage.amounts[0] + 2 * usage.amounts[1]) / 1e6)
+    with serving() as server:
+        assert is_metered(model_of(server))
