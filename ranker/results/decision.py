@@ -190,6 +190,8 @@ class Decision(Result):
             doubt = f"no person has confirmed that {first} leads"
         elif first in self.worse:
             doubt = f"{first} leads, and does worse than guessing"
+        elif self.judges and not self._agreed and (self.models[0].p_near_best or 0) < self.level:
+            doubt = f"{first} leads, and no judge agrees with people"
         elif self.against:
             doubt = f"{self.method} puts {first} first, but the labels speak for {self.names[self.against]}"
         elif have_one_label(self.rows) and not self.reads_pool:
@@ -204,6 +206,11 @@ class Decision(Result):
             lost=self.lost,
             doubt=doubt,
         )
+
+    @property
+    def _agreed(self) -> bool:
+        """True if a judge's marks rise with people's."""
+        return any((judge.agreement or 0.0) > 0 for judge in self.judges)
 
     def _preferred(self, doubt: str) -> Choice | None:
         """Return the choice of the cheapest or fastest model; None if that is not preferred, or none is good enough."""

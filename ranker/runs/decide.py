@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ranker.datasets.sets import LabelledDataset
-from ranker.errors import look_up
+from ranker.errors import UsageError, look_up
 from ranker.numbers import unit
 from ranker.results.costs import Preference
 from ranker.results.ranking import Ranking
@@ -140,6 +140,9 @@ def decide_plan(
     scale = scale_of(run_plan.task)
     tells = judges is not None and judges.tells
     beside = judged(measurements.table, judges, unit("", scale)) if judges and tells else _beside(measurements)
+    if beside is not None and run_plan.rows.pool and not beside.unlabelled:
+        text = "no row of the pool without a label has an answer of every model; do their files hold these rows?"
+        raise UsageError(text, option="pool")
     usages = {reply.model.name: reply.usage for reply in collected.answered}
     means = mean_usages(usages, cost.prices)
     with runtime.steps(f"comparing {len(measurements.table.models):,} models", len(deciding.STEPS)) as watch:

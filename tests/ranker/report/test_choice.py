@@ -21,6 +21,7 @@ from ranker.report.document import Document
 from ranker.results.choice import CLOSE, EVEN, LOST, SURE, choose
 from ranker.results.costs import Costs, ModelCost, ModelUsage, Preference
 from ranker.results.decision import RowResult
+from ranker.results.judged import JudgeResult
 from ranker.results.label_ranking import LabelledModel, LabelRanking
 from ranker.results.over_sets import OverSets
 from ranker.results.over_tasks import Gap, Mean, OverTasks, Part
@@ -122,6 +123,17 @@ SITUATIONS = {
     "judges alone": (
         with_found(SURE_OF_ONE, confirmed=False),
         "Cannot say yet: no person has confirmed that m0 leads",
+    ),
+    "judges that agree with nobody": (
+        with_found(
+            with_best(SURE_OF_ONE, 0.8, 0.1, 0.1),
+            judges=(JudgeResult("gpt", 30, 1.0, None, 0.0), JudgeResult("other", 30, 1.0, -0.2, 0.0)),
+        ),
+        "Cannot say yet: m0 leads, and no judge agrees with people",
+    ),
+    "a judge that agrees": (
+        with_found(SURE_OF_ONE, judges=(JudgeResult("gpt", 30, 1.0, 0.4, 2.0),)),
+        "Take m0",
     ),
     "labels against the method": (
         with_best(toy_decision(), 0.95, 0.6, 0.1, p_beats=AGAINST),

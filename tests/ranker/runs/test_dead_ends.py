@@ -434,6 +434,18 @@ def test_a_pool_may_have_ids_alone(run, tmp_path):
     assert "The pool adds 12 rows" in out
 
 
+def test_a_pool_of_other_rows_is_refused(run, tmp_path):
+    """Read all the same, its labelled rows alone would be the whole domain, and the answer far too sure."""
+    data = saved(tmp_path / "rows.csv", "id,text,label", *(f"r{n},Row {n}.,{label}" for n, label in enumerate(LABELS)))
+    pool = saved(tmp_path / "pool.csv", "id", *(f"p{n}" for n in range(12)))
+    files = [
+        saved(tmp_path / f"{name}.csv", "id,prediction", *(f"r{n},{label}" for n, label in enumerate(answers)))
+        for name, answers in SAID.items()
+    ]
+    said = refusal(run("--data", data, "--models", *files, "--pool", pool))
+    assert "no row of the pool without a label has an answer of every model; do their files hold these rows?" in said
+
+
 def test_tokens_alone_are_rows(tmp_path):
     """A CoNLL file without tags is a pool."""
     path = saved(tmp_path / "pool.conll", "Ann", "ran", "", "It", "did")
