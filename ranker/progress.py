@@ -131,15 +131,16 @@ def line(file: TextIO, label: object, total: int) -> Iterator[Advance]:
         total: number of examples.
     """
     started = last_shown = time.monotonic()
-    count = 0
+    count, rate = 0, Rate()
 
     def advance(done: int) -> None:
         nonlocal last_shown, count
         count += done
         now = time.monotonic()
+        rows_a_second = rate.at(count, now)
         if now - last_shown >= max(LINE_EVERY, (now - started) / STATES):
             last_shown = now
-            over(_state(label, count, total, now - started))
+            over(_state(label, count, total, rows_a_second))
 
     def over(text: str) -> None:
         file.write(f"\r{text[:WIDTH].ljust(WIDTH)}")
@@ -253,23 +254,43 @@ def transfer(console: Console, label: str, total: int | None) -> Iterator[Advanc
 
 
 def _logger(console: Console, label: object, total: int) -> Advance:
-    started = last_shown = time.monotonic()
-    count = 0
+    last_shown = time.monotonic()
+    count, rate = 0, Rate()
 
     def advance(done: int) -> None:
         nonlocal last_shown, count
-        count += done
         now = time.monotonic()
+        count += done
+        rows_a_second = rate.at(count, now)
         if now - last_shown >= LOG_EVERY:
             last_shown = now
-            console.print(_state(label, count, total, now - started), highlight=False, markup=False)
+            console.print(_state(label, count, total, rows_a_second), highlight=False, markup=False)
 
     return advance
 
 
-def _state(label: object, count: int, total: int, seconds: float) -> str:
-    """Describe the state of a stage in a line, with its rate and the time left once something is done."""
-    rate = count / seconds
+@dataclass
+class Rate:
+    """Rate of a stage from its first examples on: before these a model is loaded.
+
+    Example:
+        >>> rate = Rate()
+        >>> rate.at(0, 60.0), rate.at(1, 61.0), rate.at(21, 71.0)
+        (0.0, 0.0, 2.0)
+    """
+
+    first: int = 0
+    began: float = 0.0
+
+    def at(self, count: int, now: float) -> float:
+        """Return the examples a second, with so many of them done, at a time in seconds; 0 if unknown."""
+        if not self.first:
+            self.first, self.began = count, now
+        return (count - self.first) / (now - self.began) if now > self.began else 0.0
+
+
+def _state(label: object, count: int, total: int, rate: float) -> str:
+    """Describe the state of a stage in a line, with its rate and the time left once that is known."""
     left = f", {rate:.1f} rows/s, {(total - count) / rate:.0f} s left" if rate else ""
     return f"{label}: {count}/{total}{left}"
 

@@ -326,7 +326,11 @@ def dry_run_lines(plan: Plan, runtime: Runtime = Runtime(), prices: Prices = NO_
 def estimate_lines(
     inspected: InspectedModels, task: Task, requests: RequestMatrix, runtime: Runtime, prices: Prices = NO_PRICES
 ) -> Iterator[str]:
-    """Describe what requests to models would do and cost, a line each, then in all."""
+    """Describe what requests to models would do and cost, a line each, then in all.
+
+    Raises:
+        ModelError: no model can be run.
+    """
     usage, bills = Usage(), dict[str, Bill]()
     with runtime.open_store() as store:
         outcomes = dict(run_jobs(inspected, task, requests, runtime, store, dry=True))
@@ -339,6 +343,8 @@ def estimate_lines(
         yield f"{model.name}: {outcome.estimate or 'all is cached'}"
         if outcome.estimate and (bill := outcome.estimate.bill):
             bills[bill.host] = bills[bill.host] + bill if bill.host in bills else bill
+    if outcomes and all(outcome.failure for outcome in outcomes.values()):
+        raise ModelError("no model can be run")
     yield from (f"in all {bill}; nothing was sent" for bill in bills.values())
     if not bills or usage.seconds:
         yield f"in all {usage}{prices.of_hours(usage.seconds, usage.accelerated)}"

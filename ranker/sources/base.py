@@ -490,33 +490,39 @@ class Bill:
 
     Attributes:
         host: of the server.
-        requests: number of requests, without retries.
-        prompt_tokens, output_tokens: number of tokens, estimated from the lengths of texts.
-        money: price of all; nan where it is not known.
+        requests, most: number of requests, at least and at most, without retries.
+        prompt_tokens, output_tokens: number of tokens of the most requests, estimated from the lengths of texts.
+        money: price of all of them; nan where it is not known.
         currency: of the price.
 
     Example:
-        >>> print(Bill("api.example.com", 300, 12_000, 300, 0.0123, "USD"))
+        >>> print(Bill("api.example.com", 300, 300, 12_000, 300, 0.0123, "USD"))
         300 requests to api.example.com, about 12,000 tokens and 300 written, 0.0123 USD
+        >>> print(Bill("api.example.com", 300, 600, 24_000, 600))
+        300 to 600 requests to api.example.com, at most about 24,000 tokens and 600 written
     """
 
     host: str
     requests: int
+    most: int
     prompt_tokens: int
     output_tokens: int
     money: float = math.nan
     currency: str = ""
 
     def __add__(self, bill: Bill) -> Bill:
-        counts = (self.requests + bill.requests, self.prompt_tokens + bill.prompt_tokens)
-        return Bill(self.host, *counts, self.output_tokens + bill.output_tokens, self.money + bill.money, self.currency)
+        requests, most = self.requests + bill.requests, self.most + bill.most
+        tokens = self.prompt_tokens + bill.prompt_tokens, self.output_tokens + bill.output_tokens
+        return Bill(self.host, requests, most, *tokens, self.money + bill.money, self.currency)
 
     def __str__(self) -> str:
         """Return the bill in a line."""
-        noun = "request" if self.requests == 1 else "requests"
-        tokens = f"about {self.prompt_tokens:,} tokens and {self.output_tokens:,} written"
+        sure = self.requests == self.most
+        requests = f"{self.requests:,} request{'' if self.most == 1 else 's'}"
+        requests = requests if sure else f"{self.requests:,} to {self.most:,} requests"
+        tokens = f"{'' if sure else 'at most '}about {self.prompt_tokens:,} tokens and {self.output_tokens:,} written"
         money = "" if math.isnan(self.money) else f", {self.money:,.3g} {self.currency}".rstrip()
-        return f"{self.requests:,} {noun} to {self.host}, {tokens}{money}"
+        return f"{requests} to {self.host}, {tokens}{money}"
 
 
 class Billed(Predictor, Protocol):

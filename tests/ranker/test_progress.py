@@ -25,6 +25,22 @@ def test_a_log_has_a_line_now_and_then(monkeypatch):
     assert log.getvalue() == "none: 0/20\nnone: 10/20, 0.2 rows/s, 40 s left\n"
 
 
+def test_what_is_left_does_not_count_how_long_loading_took(monkeypatch):
+    """From the tenth row on it is right within a factor of two: 100 rows, two seconds each, after a minute."""
+    now = 0.0
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now)
+    log = io.StringIO()
+    with progress.bar(Console(file=log), "m", 100) as advance:
+        now += 60
+        for _ in range(100):
+            now += 2
+            advance(1)
+    left = [(int(line.split("/")[0].split()[-1]), line) for line in log.getvalue().splitlines()]
+    told = [(100 - done, float(line.split(", ")[-1].split(" s left")[0])) for done, line in left if done >= 10]
+    assert len(told) > 5
+    assert all(rows <= seconds <= 4 * rows for rows, seconds in told)
+
+
 class OutStream(io.StringIO):
     """What a notebook's kernel puts in the place of stderr."""
 

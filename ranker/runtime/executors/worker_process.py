@@ -291,8 +291,10 @@ def estimate_of(sent: Any) -> TimeEstimate | None:
     usage, bill = usage_of(sent["usage"]), sent["bill"]
     if bill is None:
         return TimeEstimate(*counts, usage)
-    numbers = (int(bill["requests"]), int(bill["prompt_tokens"]), int(bill["output_tokens"]), float(bill["money"]))
-    return TimeEstimate(*counts, usage, Bill(printable(str(bill["host"])), *numbers, printable(str(bill["currency"]))))
+    requests, most = int(bill["requests"]), int(bill["most"])
+    numbers = int(bill["prompt_tokens"]), int(bill["output_tokens"]), float(bill["money"])
+    host, currency = printable(str(bill["host"])), printable(str(bill["currency"]))
+    return TimeEstimate(*counts, usage, Bill(host, requests, most, *numbers, currency))
 
 
 def usage_of(sent: Any) -> Usage | None:

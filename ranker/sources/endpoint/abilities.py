@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, TypeAlias
 
-from ranker.sources.endpoint.client import Client, NotKept, RowError, ServerError
+from ranker.sources.endpoint.client import Client, NotKept, RowError, ServerError, Share
 from ranker.sources.endpoint.journal import request_name
 from ranker.sources.endpoint.replies import Reply, is_certain
 
@@ -82,6 +82,7 @@ class Endpoint:
         round: see `Journal.round`.
         abilities: of the model; None before they are known.
         usual_top: see `USUAL_TOP`.
+        share: of the budget, for requests about rows; None without a budget.
     """
 
     client: Client
@@ -89,6 +90,7 @@ class Endpoint:
     round: str
     abilities: Abilities | None = None
     usual_top: int = USUAL_TOP
+    share: Share | None = None
 
     @property
     def place(self) -> str:
@@ -103,7 +105,8 @@ class Endpoint:
         """
         assert self.abilities is not None
         body = self.body(self.abilities, prompt, limit, **parameters)
-        return self.client.ask(self.place, self.abilities.path, body, self.round, self.abilities.expected)
+        path, expected = self.abilities.path, self.abilities.expected
+        return self.client.ask(self.place, path, body, self.round, expected, share=self.share)
 
     def body(self, abilities: Abilities, prompt: Prompted, limit: int, **parameters: Any) -> dict[str, Any]:
         """Return the body of a request."""
@@ -129,6 +132,22 @@ class Endpoint:
         if not logprobs:
             raise RowError("it gives no log-probabilities of the next token")
         return logprobs
+
+
+@dataclass(frozen=True)
+class CountingEndpoint(Endpoint):
+    """An endpoint that keeps the replies to a row.
+
+    Attributes:
+        replies: since they were last cleared.
+    """
+
+    replies: list[Reply] = field(default_factory=list)
+
+    def ask(self, prompt: Prompted, limit: int, **parameters: Any) -> Reply:
+        """Return the reply to a prompt, and keep it."""
+        self.replies.append(super().ask(prompt, limit, **parameters))
+        return self.replies[-1]
 
 
 def _top(chat: bool, count: int) -> dict[str, Any]:

@@ -72,12 +72,38 @@ class RowError(Exception):
 
     Attributes:
         final: it would have none again.
+        spent: the model's share of the budget has no room for it.
         doubtful: it has one, whose log-probabilities cannot be any.
     """
 
-    def __init__(self, reason: str, final: bool = False, doubtful: bool = False) -> None:
+    def __init__(self, reason: str, final: bool = False, doubtful: bool = False, spent: bool = False) -> None:
         super().__init__(reason)
-        self.final, self.doubtful = final, doubtful
+        self.final, self.doubtful, self.spent = final, doubtful, spent
+
+
+@dataclass
+class Share:
+    """Share of one model of the budget of a run, so that all models are asked about the same rows.
+
+    Attributes:
+        requests, tokens: left of it; infinite without a limit.
+        in_flight: requests that have no reply yet.
+    """
+
+    requests: float
+    tokens: float
+    in_flight: int = 0
+
+    def take(self, tokens: int) -> bool:
+        """Take a request with its most tokens; return False where there is no room."""
+        if self.requests < 1 or self.tokens < tokens:
+            return False
+        self.requests, self.tokens, self.in_flight = self.requests - 1, self.tokens - tokens, self.in_flight + 1
+        return True
+
+    def settle(self, reserved: int, used: int) -> None:
+        """Give back what a request did not need."""
+        self.tokens, self.in_flight = self.tokens + reserved - used, self.in_flight - 1
 
 
 class NotKept(Exception):
@@ -183,6 +209,7 @@ class Client:
         round: str,
         expected: Reply | None = None,
         keep_refusals: bool = True,
+        share: Share | None = None,
     ) -> Reply:
         """Return the reply to a request, from the journal if it is there.
 
@@ -193,6 +220,7 @@ class Client:
             round: see `Journal.round`.
             expected: an earlier reply; one of another model is refused, and not kept.
             keep_refusals: keep it, too, that a request cannot be answered.
+            share: of the budget; None takes what there is.
 
         Raises:
             NotKept: it is not kept, and the client is offline.
@@ -204,7 +232,7 @@ class Client:
         if stored is None:
             if self.offline:
                 raise NotKept(name)
-            stored = self._send(place, path, body, expected)
+            stored = self._send(place, path, body, expected, share)
             if stored[0] == 200 or (keep_refusals and stored[0] != 404):  # a model may be loaded later
                 self.journal.keep(name, *stored)
         status, content = stored
@@ -252,12 +280,14 @@ class Client:
             follow_redirects=False,
         )
 
-    def _send(self, place: str, path: str, body: Mapping[str, Any], expected: Reply | None) -> tuple[int, str]:
+    def _send(
+        self, place: str, path: str, body: Mapping[str, Any], expected: Reply | None, share: Share | None
+    ) -> tuple[int, str]:
         """Send a request until it is answered -> the status and the body of the reply. Limits are waited for."""
         while True:
             try:
                 with self.pace.turn(self.stopping):
-                    return self._retried(place, path, body, expected)
+                    return self._retried(place, path, body, expected, share)
             except TooMany as refusal:
                 if not self.limited:
                     self.limited = True
@@ -265,7 +295,9 @@ class Client:
             except OutOfPatience as error:
                 raise ServerError.of(self.server.host, str(error)) from error
 
-    def _retried(self, place: str, path: str, body: Mapping[str, Any], expected: Reply | None) -> tuple[int, str]:
+    def _retried(
+        self, place: str, path: str, body: Mapping[str, Any], expected: Reply | None, share: Share | None
+    ) -> tuple[int, str]:
         """Send a request, and again where that may help -> the status and the body of the reply."""
         import stamina
 
@@ -281,14 +313,16 @@ class Client:
         try:
             for attempt in retries:
                 with attempt:
-                    return self._attempt(place, path, body, expected)
+                    return self._attempt(place, path, body, expected, share)
         except Failed as error:
             if error.reached:
                 raise RowError(str(error)) from error
             raise ServerError.of(self.server.host, str(error), option="models") from error
         raise AssertionError("an attempt returns or raises")
 
-    def _attempt(self, place: str, path: str, body: Mapping[str, Any], expected: Reply | None) -> tuple[int, str]:
+    def _attempt(
+        self, place: str, path: str, body: Mapping[str, Any], expected: Reply | None, share: Share | None
+    ) -> tuple[int, str]:
         """Send a request once; it counts for the budget, whatever comes of it."""
         import httpx2
 
@@ -296,7 +330,7 @@ class Client:
             raise ServerError.of(self.server.host, "is not asked any more")
         content = json.dumps(body, ensure_ascii=False).encode()
         most = len(content) + OVERHEAD + int(body["max_tokens" if "max_tokens" in body else "max_completion_tokens"])
-        self._reserve(most)
+        self._reserve(most, share)
         used = most
         try:
             status, text, headers = self._exchange(path, content)
@@ -330,7 +364,7 @@ class Client:
         except (httpx2.HTTPError, RuntimeError, OSError) as error:  # the latter two of connections that were closed
             raise Failed(f"breaks off: {self._redacted(first_line(error)) or type(error).__name__}") from error
         finally:
-            self._settle(most, used)
+            self._settle(most, used, share)
         return self._refused(status, text, headers)
 
     def _refused(self, status: int, text: str, headers: Mapping[str, str]) -> tuple[int, str]:
@@ -403,10 +437,16 @@ class Client:
         except (ValueError, RecursionError):
             return self._redacted(body)
 
-    def _reserve(self, tokens: int) -> None:
-        """Count a request; refuse it where the budget of the run has no room for it."""
+    def _reserve(self, tokens: int, share: Share | None) -> None:
+        """Count a request; refuse it where the budget of the run, or the model's share, has no room for it."""
         options, run = self.server.options, self.server.run
         with self.room:
+            while share is not None and not share.take(tokens):
+                if share.in_flight and not self.stopping.is_set():
+                    self.room.wait(ROOM_EVERY)
+                    continue
+                reason = "the model's share of the budget is spent; a larger `max_requests` or `max_tokens` goes on"
+                raise RowError(reason, spent=True)
             while not self.journal.reserve(run, tokens, options.max_requests, options.max_tokens):
                 if self.in_flight and not self.stopping.is_set():  # which may need less than their most
                     self.room.wait(ROOM_EVERY)
@@ -414,10 +454,12 @@ class Client:
                 self._refuse_spent()
             self.in_flight += 1
 
-    def _settle(self, reserved: int, used: int) -> None:
+    def _settle(self, reserved: int, used: int, share: Share | None) -> None:
         """Replace the most tokens of a request by those that were used."""
         self.journal.settle(self.server.run, reserved, used)
         with self.room:
+            if share is not None:
+                share.settle(reserved, used)
             self.in_flight -= 1
             self.room.notify_all()
 

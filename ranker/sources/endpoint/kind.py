@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import uuid
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +16,7 @@ from ranker.errors import LabelError, UsageError, listed
 from ranker.records import digest
 from ranker.sources.base import Machine, ModelInfo, Needs, ResourceCache, Source, SourceOptions
 from ranker.sources.endpoint.abilities import Abilities, Endpoint, Prompted, find_abilities, tokens_of
-from ranker.sources.endpoint.client import Client, NotKept, RowError, Server, ServerError
+from ranker.sources.endpoint.client import Client, NotKept, RowError, Server, ServerError, Share
 from ranker.sources.endpoint.journal import Journal
 from ranker.sources.endpoint.options import EndpointOptions
 from ranker.sources.endpoint.prices import read_prices
@@ -57,12 +58,14 @@ class EndpointModel(PromptSetup):
         model: its name there; "" for the only one.
         prompt, demonstrations, calibration, length: see `PromptSetup`.
         options: of all sources of the run.
+        sharing: models of the run that share its budget.
     """
 
     name: str
     server: Server
     model: str = ""
     options: SourceOptions = SourceOptions()
+    sharing: int = 1
 
     precomputed = False
     shares = "servers"
@@ -82,7 +85,7 @@ class EndpointModel(PromptSetup):
         """Return the labels that its prompt has words for; nothing is sent. See `Source.inspect`."""
         key_name = self.server.options.key_name(self.server.host, alone=len(shelf.get(_HOSTS, ())) < 2)
         return ModelInfo(
-            replace(self, server=replace(self.server, key_name=key_name)),
+            replace(self, server=replace(self.server, key_name=key_name), sharing=len(shelf.get(_NAMES, ())) or 1),
             self.prompt_labels,
             preload=PRELOAD,
             unused=self.options.of_others(EndpointOptions) | ({"label_map"} if self.options.label_map else frozenset()),
@@ -132,6 +135,7 @@ class EndpointModel(PromptSetup):
             hard = prompt.decode or prompt.chat or not words
             way = None if hard else WholeWords(listed_words, False)  # the way with most requests
         words = prompt.words(task)
+        endpoint = replace(endpoint, share=self._share(endpoint.client, shelf))
         member = digest({"place": self.place, "round": endpoint.round, "task": task.name})
         remarks = partial(endpoint.client.journal.remarks, member)
         doubt = endpoint.abilities.doubt if endpoint.abilities else ""
@@ -183,6 +187,20 @@ class EndpointModel(PromptSetup):
         endpoint = Endpoint(client, self.model, asked_round)
         return replace(endpoint, abilities=find_abilities(endpoint, chat))
 
+    def _share(self, client: Client, shelf: ResourceCache) -> Share | None:
+        """Return the share of the budget that each model of the run has; None without a budget, or for one alone."""
+        options = self.server.options
+        if not options.budgeted or shelf.offline or self.sharing == 1:
+            return None
+        if _SHARE not in shelf:  # the first of them begins
+            requests, tokens = client.journal.spent(self.server.run)
+            shelf[_SHARE] = (
+                (options.max_requests - requests) // self.sharing if options.max_requests else math.inf,
+                (options.max_tokens - tokens) / self.sharing if options.max_tokens else math.inf,
+            )
+        shares: dict[str, Share] = shelf.setdefault(_SHARES, {})
+        return shares.setdefault(self.place, Share(*shelf[_SHARE]))
+
     def _put_prompt(self, task: Task, endpoint: Endpoint) -> Prompt:
         """Return the prompt in the form that the server takes: of a built-in set, its chat where it takes no other."""
         assert endpoint.abilities is not None
@@ -223,6 +241,7 @@ if TYPE_CHECKING:
     _can: type[Source] = EndpointModel  # checked by mypy
 
 _CLIENTS, _JOURNAL, _RUN, _HOSTS = "clients of servers", "journal of servers", "run of servers", "hosts of servers"
+_NAMES, _SHARE, _SHARES = "names of models of servers", "share of a model of a server", "shares of models of servers"
 """Cache keys."""
 
 
@@ -292,10 +311,12 @@ def sources(reference: Reference, options: SourceOptions, shelf: ResourceCache) 
     server = Server(url, "", chosen, shelf.setdefault(_RUN, uuid.uuid4().hex), options.limits)
     shelf.setdefault(_HOSTS, set()).add(server.host)
     name = reference.part.rstrip("/").rpartition("/")[2] or server.host
-    return [
+    models = [
         EndpointModel("/".join(filter(None, (name, end))), server, reference.part, options, **vars(setup))
         for end, setup in setups(chosen, options)
     ]
+    shelf.setdefault(_NAMES, set()).update(model.place for model in models)
+    return models
 
 
 def _checked(url: str) -> str:

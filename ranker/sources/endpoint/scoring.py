@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
@@ -14,9 +14,9 @@ from factors.types import Bools, Example, Floats
 from ranker.errors import ModelError, printed
 from ranker.records import digest
 from ranker.sources.base import FAILED, Bill, Hide
-from ranker.sources.endpoint.abilities import Endpoint, Prompted
+from ranker.sources.endpoint.abilities import CountingEndpoint, Endpoint, Prompted
 from ranker.sources.endpoint.asking import in_order
-from ranker.sources.endpoint.client import RowError, ServerError
+from ranker.sources.endpoint.client import NotKept, RowError, ServerError
 from ranker.sources.endpoint.prices import BYTES_A_TOKEN, read_prices
 from ranker.sources.endpoint.replies import covering, is_certain
 from ranker.sources.lm.answers import before
@@ -194,9 +194,17 @@ class PromptedRows:
     beat: Callable[[], None] = lambda: None
 
     @property
-    def requests_a_row(self) -> int:
-        """Number of requests for a row."""
-        return 1
+    def requests_a_row(self) -> tuple[int, int]:
+        """Least and most number of requests for a row."""
+        return 1, 1
+
+    def ask_row(self, texts: Texts) -> Any:
+        """Ask all that is asked about one row.
+
+        Raises:
+            NotKept, RowError, ServerError: see `Client.ask`.
+        """
+        raise NotImplementedError
 
     @property
     def tokens_written(self) -> int:
@@ -223,7 +231,7 @@ class PromptedRows:
 
         failures = 0
         for answer in in_order(self.endpoint.client, guarded, rows, self.beat):
-            failed = isinstance(answer, RowError) and (answer.doubtful or not answer.final)
+            failed = isinstance(answer, RowError) and (answer.doubtful or not (answer.final or answer.spent))
             failures = failures + 1 if failed else 0
             if failures >= MOST_FAILURES:
                 raise ServerError.of(self.endpoint.client.server.host, f"fails {failures} rows in a row: {answer}")
@@ -256,16 +264,40 @@ class PromptedRows:
         log.warning("%s: %s texts go to %s", self.name, f"{texts:,}", host)
 
     def bill(self, examples: Sequence[Example], passes: int) -> Bill:
-        """Return the bill of some answers; see `ranker.sources.base.Billed`."""
+        """Return the bill of some answers; see `ranker.sources.base.Billed`.
+
+        Rows whose replies are kept cost nothing, and the others as many requests as these did.
+        """
+        kept, replies = self._kept(examples)
+        rows = passes - kept + (0 if kept else self.rows_beside)
+        least, most = (replies / kept,) * 2 if kept else self.requests_a_row
+        requests, most_requests = math.ceil(rows * least), math.ceil(rows * most)
         prompts = [self.put(example.segments) for example in examples]
         texts = [p if isinstance(p, str) else "".join(turn["content"] for turn in p) for p in prompts]
-        lengths = [len(text.encode()) for text in texts]
-        requests = (passes + self.rows_beside) * self.requests_a_row
-        share = requests / max(len(prompts), 1)
-        prompt_tokens, output_tokens = round(sum(lengths) / BYTES_A_TOKEN * share), requests * self.tokens_written
+        length = sum(len(text.encode()) for text in texts) / max(len(texts), 1)
+        prompt_tokens, output_tokens = (
+            round(length / BYTES_A_TOKEN * most_requests),
+            most_requests * self.tokens_written,
+        )
         server, prices = self.endpoint.client.server, read_prices(self.prices)
         money = prices.of(self.endpoint.model, prompt_tokens, output_tokens)
-        return Bill(server.host, requests, prompt_tokens, output_tokens, money, prices.currency)
+        return Bill(server.host, requests, most_requests, prompt_tokens, output_tokens, money, prices.currency)
+
+    def _kept(self, examples: Sequence[Example]) -> tuple[int, int]:
+        """Return the number of rows all of whose replies are kept, and of these replies."""
+        offline = replace(self.endpoint, client=replace(self.endpoint.client, offline=True))
+        endpoint, rows, replies = CountingEndpoint(**vars(offline)), 0, 0
+        reader = replace(self, endpoint=endpoint)
+        for example in examples:
+            endpoint.replies.clear()
+            try:
+                reader.ask_row(example.segments)
+            except NotKept:
+                continue
+            except RowError:
+                pass
+            rows, replies = rows + 1, replies + len(endpoint.replies)
+        return rows, replies
 
 
 def _row_name(example: Example) -> str:
@@ -341,9 +373,16 @@ class ServerScorer(PromptedRows):
             yield state, np.array(logits)
 
     @property
-    def requests_a_row(self) -> int:
-        """Number of requests for a row."""
-        return self.way.requests
+    def requests_a_row(self) -> tuple[int, int]:
+        """Least and most number of requests for a row: unknown before the server was asked what it can do."""
+        able = self.endpoint.abilities
+        if able is None or not (able.echo or able.top):
+            return 1, self.way.requests
+        return self.way.requests, self.way.requests * (1 if able.top <= self.endpoint.usual_top else 2)
+
+    def ask_row(self, texts: Texts) -> RowScores:
+        """Return the log-probability of each word in one row. See `PromptedRows.ask_row`."""
+        return self.scores(texts)
 
     @property
     def rows_beside(self) -> int:
@@ -414,7 +453,7 @@ class ServerWriter(PromptedRows):
     def predict(self, examples: Sequence[Example], advance: Advance = lambda done: None) -> Iterator[Predictions]:
         """Yield the answers to examples, in blocks, in order: see `ranker.sources.base.Predictor`."""
         self.announce(examples)
-        for block, results in self.blocks(self.write, examples, advance):
+        for block, results in self.blocks(self.ask_row, examples, advance):
             failed = [isinstance(answer, RowError) for answer in results]
             answers = [
                 None if fails else self.parse(answer, example.segments)
@@ -430,8 +469,8 @@ class ServerWriter(PromptedRows):
         """Most tokens that an answer to a request has."""
         return self.most
 
-    def write(self, texts: Texts) -> str:
-        """Return what the server writes about one row."""
+    def ask_row(self, texts: Texts) -> str:
+        """Return what the server writes about one row. See `PromptedRows.ask_row`."""
         prompt = self.put(texts)
         stop = {"stop": list(self.stop[:MOST_STOPS])} if self.stop else {}
         put = prompt.rstrip() if isinstance(prompt, str) else prompt

@@ -130,7 +130,7 @@ def test_more_requests_for_more_tokens():
         model = opened(server)
         before = len(server.requests)
         answers(model, EXAMPLES[:1])
-        assert len(server.requests) - before == 2 == model.requests_a_row
+        assert (len(server.requests) - before, model.requests_a_row) == (2, (2, 2))
 
 
 def test_a_label_outside_of_the_most_probable_tokens_is_a_bound():
@@ -371,9 +371,11 @@ def test_a_dry_run_sends_nothing_and_says_what_it_would(tmp_path):
         outcome = run_job(job, Store(tmp_path), ResourceCache(), silent)
         assert not server.requests
         bill = outcome.estimate.bill
-        assert (bill.requests, bill.output_tokens, bill.currency) == (12, 12, "EUR")  # each word of each row
+        assert (bill.requests, bill.most, bill.output_tokens, bill.currency) == (4, 12, 12, "EUR")
         assert bill.money == pytest.approx((10 * bill.prompt_tokens + 40 * 12) / 1e6)
-        assert str(outcome.estimate).startswith(f"rows: 4 to predict; 12 requests to {job.source.server.host}, about ")
+        assert str(outcome.estimate).startswith(
+            f"rows: 4 to predict; 4 to 12 requests to {job.source.server.host}, at most"
+        )
         run_job(replace(job, dry=False), Store(tmp_path), ResourceCache(), silent)
         sent = len(server.requests)
         assert run_job(job, Store(tmp_path), ResourceCache(), silent).estimate is None
@@ -382,11 +384,37 @@ def test_a_dry_run_sends_nothing_and_says_what_it_would(tmp_path):
         assert len(server.requests) == sent
 
 
+def test_a_dry_run_counts_what_is_kept_and_how_much_a_row_took(tmp_path):
+    """Half of the rows were asked: the others take as many requests as these did, which a run then needs."""
+    rows = [Example(f"{n}", (f"A row about number {n}.",)) for n in range(20)]
+    with serving(top=5_000) as server:
+        source = model_of(server)
+        job = Job(source, MOOD, (Request(rows[:10]),))
+        run_job(job, Store(tmp_path), ResourceCache(), silent)
+        asked = len(server.rows())
+        more = replace(job, requests=(Request([*rows, Example("z", ("Row z.",))]),), dry=True)
+        bill = run_job(more, Store(tmp_path), ResourceCache(), silent).estimate.bill
+        assert (bill.requests, bill.most) == (math.ceil(11 * asked / 10),) * 2
+        run_job(replace(more, dry=False), Store(tmp_path), ResourceCache(), silent)
+        assert abs(len(server.rows()) - asked - bill.requests) <= 2
+
+
+def test_a_dry_run_before_the_first_gives_a_range(tmp_path):
+    """What the server can do is not known, and a word may have to be asked for once more."""
+    with serving() as server:
+        job = Job(model_of(server), MOOD, (Request(EXAMPLES),), dry=True)
+        bill = run_job(job, Store(tmp_path), ResourceCache(), silent).estimate.bill
+        assert (bill.requests, bill.most) == (4, 12)
+        assert f"4 to 12 requests to {job.source.server.host}, at most about " in str(bill)
+        run_job(replace(job, dry=False), Store(tmp_path), ResourceCache(), silent)
+        assert 4 <= len(server.rows()) <= 12
+
+
 def test_bills_add_up():
     """Of one host; a price that is not known makes the sum unknown."""
-    bill = Bill("h", 1, 2, 3, 0.5, "EUR") + Bill("h", 1, 2, 3, 0.25, "EUR")
-    assert bill == Bill("h", 2, 4, 6, 0.75, "EUR")
-    assert math.isnan((bill + Bill("h", 1, 2, 3)).money)
+    bill = Bill("h", 1, 2, 2, 3, 0.5, "EUR") + Bill("h", 1, 2, 2, 3, 0.25, "EUR")
+    assert bill == Bill("h", 2, 4, 4, 6, 0.75, "EUR")
+    assert math.isnan((bill + Bill("h", 1, 1, 2, 3)).money)
     assert is_billed(ServerScorer(name="m", endpoint=None, put=None, member="", way=None, groups=(), labels=()))
 
 
@@ -477,6 +505,7 @@ IDENTITY = {
     "calibration": ("content-free", True),
     "length": ("mean", True),
     "options": (SourceOptions(allow_pickle=True), False),
+    "sharing": (4, False),
 }
 """Field of a model behind a server -> (another value, whether it changes a number)."""
 
@@ -566,7 +595,7 @@ def test_a_dry_run_begins_no_round(tmp_path):
         run_job(job, Store(tmp_path), ResourceCache(), silent)
         before = len(server.requests)
         dry = replace(job, source=model_of(server, refetch=True), dry=True)
-        assert run_job(dry, Store(tmp_path), ResourceCache(), silent).estimate.bill.requests == 12
+        assert run_job(dry, Store(tmp_path), ResourceCache(), silent).estimate.bill.most == 12
         run_job(job, Store(tmp_path), ResourceCache(), silent)
         assert len(server.requests) == before
 
