@@ -83,8 +83,8 @@ def in_blocks(
     """
     block: list[T] = []
     began = clock()
-    for item in items:
-        block.append(item)
+    for element in items:
+        block.append(element)
         if len(block) == most or clock() - began >= seconds:
             yield block
             block, began = [], clock()

@@ -139,10 +139,12 @@ class EndpointModel(PromptSetup):
         member = digest({"place": self.place, "round": endpoint.round, "task": task.name})
         remarks = partial(endpoint.client.journal.remarks, member)
         doubt = endpoint.abilities.doubt if endpoint.abilities else ""
-        told = [f"the server's log-probabilities of prompts (echo) are not used: {doubt}"] if doubt else []
+        remarks_once = [f"the server's log-probabilities of prompts (echo) are not used: {doubt}"] if doubt else []
         if prompt.chat and not self.chosen_prompt(task).chat:
-            told.append(f"the server takes chats alone, so that the prompt {prompt.name} is put as a user's message")
-        note = partial(_note, self.place, shelf, way, prompt.decode or not words, told, remarks)
+            remarks_once.append(
+                f"the server takes chats alone, so that the prompt {prompt.name} is put as a user's message"
+            )
+        note = partial(_note, self.place, shelf, way, prompt.decode or not words, remarks_once, remarks)
         note()
         shared: dict[str, Any] = {
             "name": self.name,
@@ -279,12 +281,12 @@ def _note(
     shelf: ResourceCache,
     way: Way | None,
     writes: bool,
-    told: Sequence[str],
+    remarks_once: Sequence[str],
     remarks: Callable[[], dict[str, int]],
 ) -> None:
     """Note how a model is asked, and what was remarkable in how many rows."""
     notes = [] if way is None and writes else [ServerWriter.note if way is None else way.note]
-    notes += told if notes else []
+    notes += remarks_once if notes else []
     notes += [f"{remark} (different rows: {count:,})" for remark, count in sorted(remarks().items())]
     shelf.noted[place] = 0, tuple(notes)
 

@@ -114,8 +114,8 @@ class Pace:
         with self._changed:
             self._refused_since, self._pause = math.inf, 0.0
             self._allowed = min(self._allowed + 1, self.most)
-            if (rest := until_more(headers)) is not None and rest <= self.patience:
-                self._closed_until = max(self._closed_until, self.now() + rest)
+            if (wait := until_more(headers)) is not None and wait <= self.patience:
+                self._closed_until = max(self._closed_until, self.now() + wait)
             self._changed.notify_all()
 
     def _close(self, refusal: TooMany, closings: int) -> None:
@@ -186,9 +186,9 @@ def until_more(headers: Mapping[str, str]) -> float | None:
         >>> until_more({"x-ratelimit-remaining-tokens": "9000", "x-ratelimit-reset-tokens": "7ms"})
     """
     waits = []
-    for what in ("-requests", "-tokens", ""):
-        if headers.get(f"x-ratelimit-remaining{what}", "").strip() == "0":
-            wait = seconds_of(headers.get(f"x-ratelimit-reset{what}", ""))
+    for unit in ("-requests", "-tokens", ""):
+        if headers.get(f"x-ratelimit-remaining{unit}", "").strip() == "0":
+            wait = seconds_of(headers.get(f"x-ratelimit-reset{unit}", ""))
             waits += [] if wait is None else [wait]
     return max(waits, default=None)
 

@@ -268,9 +268,9 @@ class PromptedRows:
 
         Rows whose replies are kept cost nothing, and the others as many requests as these did.
         """
-        kept, replies = self._kept(examples)
-        rows = passes - kept + (0 if kept else self.rows_beside)
-        least, most = (replies / kept,) * 2 if kept else self.requests_a_row
+        rows_kept, replies = self._kept(examples)
+        rows = passes - rows_kept + (0 if rows_kept else self.rows_beside)
+        least, most = (replies / rows_kept,) * 2 if rows_kept else self.requests_a_row
         requests, most_requests = math.ceil(rows * least), math.ceil(rows * most)
         prompts = [self.put(example.segments) for example in examples]
         texts = [p if isinstance(p, str) else "".join(turn["content"] for turn in p) for p in prompts]

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ranker.errors import UsageError, listed
-from ranker.numbers import counted
 from ranker.sources.lm import demonstrations, prompts
 from ranker.sources.lm.answers import Words
 from ranker.sources.lm.demonstrations import Demonstration
@@ -85,9 +84,8 @@ def setups(chosen: LMOptions, options: SourceOptions) -> Iterator[tuple[str, Pro
             drawn = demonstrations.draw(Path(file), count, seed, options.limits, options.columns) if count else ()
             if drawn and prompt and prompt.segments and len(drawn[0].segments) != len(prompt.segments):
                 has = f"the prompt {prompt.name} is for rows of {listed(prompt.segments)}"
-                text = (
-                    f"has rows of {counted(len(drawn[0].segments), 'text')}, and {has}; `columns` names those of both"
-                )
+                count = len(drawn[0].segments)
+                text = f"has rows of {count} text{'s' * (count > 1)}, and {has}; `columns` names those of both"
                 raise UsageError.of(file, text, option="demonstrations", value=file)
             length = (prompt.length if prompt else None) or chosen.length
             for calibration in _calibrations(prompt, chosen):
