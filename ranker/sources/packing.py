@@ -7,7 +7,6 @@ budget is halved and the work goes on.
 from __future__ import annotations
 
 import logging
-import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
@@ -28,45 +27,23 @@ WINDOW = 64
 
 
 SECONDS = 4.0
-"""Seconds that a window lasts about: an interruption loses what it has computed of one."""
-
-FIRST, GROWTH = 256, 8
-"""Tokens of the first window of a stream, and the most times that a window is as large as the one before."""
+"""Age at which a block of answers is given away."""
 
 
-def windows(
-    items: Iterable[T],
-    cost: Callable[[T], int],
-    limit: int,
-    most: int,
-    seconds: float = math.inf,
-    clock: Callable[[], float] = time.monotonic,
-) -> Iterator[list[T]]:
+def windows(items: Iterable[T], cost: Callable[[T], int], limit: int, most: int) -> Iterator[list[T]]:
     """Cut a stream into lists whose costs add up to ``limit`` or just over it, of ``most`` items at most.
-
-    Args:
-        items: the stream, read lazily.
-        cost: of an item.
-        limit: of the costs of a list.
-        most: items of a list.
-        seconds: time that the caller shall need for a list. The first lists are small, and later ones follow its pace.
-        clock: in seconds.
 
     Example:
         >>> list(windows([3, 3, 5, 1, 1, 1], int, 6, 2))
         [[3, 3], [5, 1], [1, 1]]
     """
     window: list[T] = []
-    total, allowed = 0, limit if seconds == math.inf else min(limit, FIRST)
+    total = 0
     for request in items:
         window.append(request)
         total += cost(request)
-        if total >= allowed or len(window) == most:
-            began = clock()
+        if total >= limit or len(window) == most:
             yield window
-            if seconds < math.inf:
-                pace = seconds / max(clock() - began, TICK)
-                allowed = min(limit, int(total * min(pace, GROWTH)))
             window, total = [], 0
     if window:
         yield window
@@ -90,10 +67,6 @@ def in_blocks(
             block, began = [], clock()
     if block:
         yield block
-
-
-TICK = 1e-6
-"""Least seconds that a window counts as."""
 
 
 def pack(lengths: Sequence[int], budget: int, padding: int = 0) -> Iterator[list[int]]:

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 
 from factors.types import Bools, Floats, Ints
-from ranker.sources.packing import SECONDS, WINDOW, run_in_batches, windows
+from ranker.sources.packing import WINDOW, run_in_batches, windows
 
 if TYPE_CHECKING:
     from ranker.progress import Advance
@@ -112,9 +112,10 @@ def forward(
     token_budget: int,
     device: torch.device | str = "cpu",
     advance: Advance = lambda done: None,
+    window: int | None = None,
 ) -> Iterator[tuple[S, Floats]]:
     """Answer requests in order, each with the (R, C) logits of its R rows: see `forward_rows`."""
-    for state, logits in forward_rows(network, requests, token_budget, device, advance):
+    for state, logits in forward_rows(network, requests, token_budget, device, advance, window):
         yield state, np.stack(logits)
 
 
@@ -124,12 +125,13 @@ def forward_rows(
     token_budget: int,
     device: torch.device | str = "cpu",
     advance: Advance = lambda done: None,
+    window: int | None = None,
 ) -> Iterator[tuple[S, list[Floats]]]:
     """Answer requests in order, each with the outputs of its rows: see `run_rows`.
 
     Args:
         network: a batch of R rows of T tokens -> (R, ...) outputs, whose shape may depend on T.
-        requests, token_budget, advance: see `run_rows`.
+        requests, token_budget, advance, window: see `run_rows`.
         device: of the network.
 
     Yields:
@@ -139,7 +141,7 @@ def forward_rows(
     def run(rows: Sequence[TokenRow]) -> Iterable[Floats]:
         return network(stack(rows, device)).double().cpu().numpy()
 
-    return run_rows(run, requests, token_budget, advance)
+    return run_rows(run, requests, token_budget, advance, window=window)
 
 
 def run_rows(
@@ -148,7 +150,7 @@ def run_rows(
     token_budget: int,
     advance: Advance = lambda done: None,
     padding: int = 0,
-    seconds: float = SECONDS,
+    window: int | None = None,
 ) -> Iterator[tuple[S, list[Any]]]:
     """Answer requests in order, each with the outputs of its rows.
 
@@ -159,7 +161,7 @@ def run_rows(
         token_budget: most tokens a batch. It changes speed and memory, no value.
         advance: called after each batch with the number of newly completed requests.
         padding: see `ranker.sources.packing.pack`; with 0 the rows of a batch are of one size.
-        seconds: that a window lasts about.
+        window: most tokens that are read ahead; None for `WINDOW` batches.
 
     Yields:
         The state of a request, and the output of each of its rows.
@@ -171,10 +173,10 @@ def run_rows(
     def tokens(request: tuple[S, Sequence[R]]) -> int:
         return sum(row.size for row in request[1])
 
-    for window in windows(requests, tokens, WINDOW * token_budget, MAX_REQUESTS_AHEAD, seconds):
-        rows, places = distinct_rows([wanted for _, wanted in window])
+    for ahead in windows(requests, tokens, window or WINDOW * token_budget, MAX_REQUESTS_AHEAD):
+        rows, places = distinct_rows([wanted for _, wanted in ahead])
         outputs, token_budget = _outputs(run, rows, token_budget, padding, completion_counter(advance, places))
-        for (state, _), wanted in zip(window, places, strict=True):
+        for (state, _), wanted in zip(ahead, places, strict=True):
             yield state, [outputs[place] for place in wanted]
 
 

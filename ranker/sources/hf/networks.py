@@ -34,6 +34,9 @@ Windows: TypeAlias = "Sequence[tuple[TokenRow, Encoding]]"
 
 TOKENS_ON_CPU, TOKENS_ELSEWHERE = 1024, 65_536
 """Default tokens a batch: fewer cost calls, more cost memory; on CPUs speed changes little from 1,024 on."""
+WORK = 200_000_000_000
+"""Operations on numbers of the predictions that are lost at most: four seconds of a thread of a processor of today."""
+
 ENCODED_AT_ONCE = 256
 """Examples per call of the tokenizer."""
 OVERLAP = 128
@@ -69,6 +72,16 @@ class LoadedNetwork:
     dtype: torch.dtype = torch.float32
     beat: Callable[[], None] = lambda: None
     notes: loading.Notes = ()
+
+    @property
+    def window(self) -> int:
+        """Most tokens that are read ahead for predictions: on a processor some seconds of work, so that few are lost.
+
+        It depends on the network alone, not on the time that anything takes: the last bits of a row are those of its
+        batch.
+        """
+        ahead = packing.WINDOW * self.token_budget
+        return ahead if self.device.type != "cpu" else min(ahead, WORK // (2 * self.model.num_parameters()) + 1)
 
     def run(self, type_ids: torch.Tensor | None, **inputs: Any) -> Any:
         """Run R rows of T tokens -> the outputs of the network.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,7 +19,7 @@ from ranker.sources.hf.networks import finite
 from ranker.sources.lm.encoding import Continuation, PromptEncoder, PromptIds
 from ranker.sources.lm.network import PREFIX_SHARE, LanguageModel, Prefix
 from ranker.sources.lm.prompts import CONTENT_FREE
-from ranker.sources.packing import SECONDS, WINDOW, windows
+from ranker.sources.packing import windows
 from ranker.tasks.classes import ClassProbabilities, softmax
 
 if TYPE_CHECKING:
@@ -133,11 +132,11 @@ class LabelScorer:
     ) -> Iterator[ClassProbabilities]:
         """Yield the answers to examples, in blocks, in order: see `ranker.sources.base.Predictor`."""
         encoded = self.encodings(examples)
-        for encodings in windows(encoded, len, WINDOW * self.token_budget, ANSWERED_AT_ONCE, SECONDS):
+        for encodings in windows(encoded, len, self.network.window, ANSWERED_AT_ONCE):
             new = [encoding for encoding in encodings if encoding.ids.tobytes() not in self.scores]
             advance(len(encodings) - len(new))
             rows = ((encoding, encoding, [encoding.ids]) for encoding in new)
-            for encoding, words in self._score(rows, advance, math.inf):
+            for encoding, words in self._score(rows, advance):
                 self.scores[encoding.ids.tobytes()] = words
             logits = [self._logits(self.scores[encoding.ids.tobytes()], encoding.texts) for encoding in encodings]
             yield ClassProbabilities(softmax(np.concatenate(logits)))
@@ -162,7 +161,7 @@ class LabelScorer:
             yield state, self._logits(words, encoding.texts)
 
     def _score(
-        self, requests: Iterable[tuple[S, PromptIds, Sequence[Ints]]], advance: Advance, seconds: float = SECONDS
+        self, requests: Iterable[tuple[S, PromptIds, Sequence[Ints]]], advance: Advance
     ) -> Iterator[tuple[S, Floats]]:
         """Yield (R, V) scores of words for each example and R versions of its tokens."""
 
@@ -171,7 +170,7 @@ class LabelScorer:
                 scored = [self._rows(ids, encoding) for ids in versions]
                 yield (state, encoding, list(map(len, scored))), [row for rows in scored for row in rows]
 
-        answered = batching.run_rows(self._run, rows(), self.token_budget, advance, self.network.padding, seconds)
+        answered = batching.run_rows(self._run, rows(), self.token_budget, advance, self.network.padding)
         for (state, encoding, counts), outputs in answered:
             remaining = iter(outputs)
             versions = [{k: v for scores in islice(remaining, count) for k, v in scores.items()} for count in counts]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
@@ -16,11 +15,14 @@ from ranker.sources.hf import batching
 from ranker.sources.lm.answers import before
 from ranker.sources.lm.encoding import PromptEncoder, PromptIds
 from ranker.sources.lm.network import PREFIX_SHARE, LanguageModel, Prefix
-from ranker.sources.packing import SECONDS, WINDOW, windows
+from ranker.sources.packing import windows
 
 if TYPE_CHECKING:
     from ranker.progress import Advance
     from ranker.tasks.base import Predictions, Task
+
+TOKENS_A_WRITTEN_ONE = 10
+"""Tokens that are read in the time of one that is written, for which all weights are read."""
 
 WRITTEN_AT_ONCE = 32
 """Examples in a block of answers, which is stored before the next is written."""
@@ -79,16 +81,16 @@ class Writer:
         """Yield the answers to examples, in blocks, in order: see `ranker.sources.base.Predictor`."""
         encoded = zip(examples, self.encoder.encodings(examples), strict=True)
         budget = self.network.token_budget
-        for block in windows(encoded, self._cost, WINDOW * budget, WRITTEN_AT_ONCE, SECONDS):
+        for block in windows(encoded, self._cost, self.network.window, WRITTEN_AT_ONCE):
             rows = ((None, [WrittenRow(encoding.ids, encoding.prefix, self.most)]) for _, encoding in block)
-            answered = batching.run_rows(self._run, rows, budget, advance, seconds=math.inf)
+            answered = batching.run_rows(self._run, rows, budget, advance)
             texts = [text for _, (text,) in answered]
             answers = [self.parse(text, example.segments) for text, (example, _) in zip(texts, block, strict=True)]
             yield self.task.predictions(answers)
 
     def _cost(self, row: tuple[Example, PromptIds]) -> int:
-        """Return the tokens that are read and written for a row."""
-        return len(row[1]) + self.most
+        """Return the tokens that are read in the time that a row takes."""
+        return len(row[1]) + TOKENS_A_WRITTEN_ONE * self.most
 
     def _run(self, rows: Sequence[WrittenRow]) -> list[str]:
         """Return what is written after rows of one size."""

@@ -35,8 +35,6 @@ KINDS = {
         3,
     ),
     "a classifier": ([*HANS, "--attribution", "none", "--models", *CHECKPOINTS], 1),
-    "SHAP": ([*HANS, "--attribution", "shap:max_evaluations=16", "--models", *CHECKPOINTS], 20),
-    "integrated gradients": ([*HANS, "--attribution", "ig:steps=4", "--models", *CHECKPOINTS], 40),
 }
 """What a model computes -> options, and the most passes that a stored row stands for."""
 

@@ -1,12 +1,10 @@
 """Windows of a stream, and batches of rows of one length."""
 
-from itertools import pairwise
-
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ranker.sources.packing import GROWTH, in_blocks, pack, run_in_batches, windows
+from ranker.sources.packing import in_blocks, pack, run_in_batches, windows
 
 
 @given(lengths=st.lists(st.integers(1, 9), max_size=30), budget=st.integers(1, 40))
@@ -57,27 +55,6 @@ def test_windows_are_cut_lazily():
     assert next(stream) == [1, 2]
     assert list(stream) == [[3], [4]]
     assert list(windows([], int, 3, 9)) == []
-
-
-@given(costs=st.lists(st.integers(1, 300), min_size=1, max_size=60), pace=st.floats(1.0, 1e5))
-def test_windows_follow_the_pace_of_whoever_works_on_them(costs, pace):
-    """None lasts longer than it shall, but for the first of all, and one that is a single item."""
-    now, begun = [0.0], []
-    for window in windows(iter(costs), int, 10**9, 50, 4.0, lambda: now[0]):
-        begun.append(window)
-        now[0] += sum(window) / pace
-    assert [cost for window in begun for cost in window] == costs
-    for window in begun[1:]:
-        assert len(window) == 1 or (sum(window) - window[-1]) / pace <= 4.0 + 1e-9
-    for before, after in pairwise(begun):
-        assert sum(after) - after[-1] < GROWTH * sum(before)
-
-
-def test_windows_are_as_large_as_they_may_be_where_all_is_fast():
-    """The first is small; a few later the limit is reached."""
-    sizes = [len(window) for window in windows(iter([16] * 4_000), int, 8_192, 9_999, 4.0, lambda: 0.0)]
-    assert sizes[:3] == [16, 128, 512]
-    assert set(sizes[2:-1]) == {512}
 
 
 def test_blocks_are_given_when_they_are_old_or_full():

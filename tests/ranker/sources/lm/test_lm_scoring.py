@@ -13,7 +13,6 @@ from transformers import AutoTokenizer, BertConfig, BertLMHeadModel
 from factors.types import Example
 from ranker.attribution import attribute
 from ranker.errors import LabelError, ModelError
-from ranker.sources import packing
 from ranker.sources.base import Machine, ResourceCache, SourceOptions
 from ranker.sources.lm.kind import PromptedModel, sources
 from ranker.sources.lm.network import PADDING, LanguageModel, _needs_eager_attention
@@ -141,7 +140,6 @@ def test_rows_are_lengthened_to_need_fewer_passes(lm, monkeypatch, kind, short):
     assert bool(model.encoder.prefix(2)) != short
     assert len({len(encoding.ids) for encoding in model.encodings(rows)}) == len(rows)
     monkeypatch.setattr(LanguageModel, "padding", 4096)
-    monkeypatch.setattr(packing, "FIRST", 65_536)
     model = replace(model, network=replace(model.network, token_budget=65_536))
     passes = []
     run = LanguageModel.run
