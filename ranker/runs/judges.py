@@ -265,8 +265,10 @@ class JudgedRun:
         """Gather the rows that people marked; those of the first judge if they marked none.
 
         Raises:
-            UsageError, ModelError: as `given` and `gather_without_truth`.
+            UsageError, ModelError: as `given`, `check_scale` and `gather_without_truth`.
         """
+        if self.people is not None and self.rows is None:
+            check_scale(self.people)
         people = self.people or marked_models(*next(iter(self.given.marks.items())), self.answering)
         return gather_without_truth(people, self.rows, probe=probe)
 
@@ -373,6 +375,25 @@ def columns_of_rows(rows: RowsFile, models: InspectedModels) -> tuple[str, ...]:
 def brings_marks(info: ModelInfo) -> bool:
     """Return True if a model's own file has outcomes, which may be people's marks."""
     return info.rows is not None and isinstance(info.rows.task, PrecomputedTask)
+
+
+def check_scale(people: InspectedModels) -> None:
+    """Refuse tables of numbers that are marks on another scale than the one that they were read by.
+
+    Raises:
+        UsageError: they are.
+    """
+    if not people.precomputed or any(info.rows is not None for info in people.infos):
+        return
+    options = SourceOptions(kinds=[TableOptions(answers="outcomes", scale=ANY_SCALE)])
+    files = dict.fromkeys(info.source.place.partition("#")[0] for info in people.infos)
+    try:
+        are_marks = all(map(brings_marks, inspect_references([*files], options).infos))
+    except UsageError:
+        are_marks = False
+    if are_marks:
+        text = "must be the scale of people's marks, the worst and the best, such as `range 1 5`"
+        raise UsageError.about("range", text, place=listed(Path(file).name for file in files))
 
 
 def marked_models(judge: str, marks: JudgeMarks, answering: Answering | None = None) -> InspectedModels:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from conftest import make_lm
+from test_judges_page import write_tables
 from test_tables_page import write_log
 from test_tutorial import BLOCKS, agrees, printed
 
@@ -150,6 +151,13 @@ def test_a_table_and_two_logs(folder):
     write_log(folder / "run-b", range(20, 40))
     (flags,) = re.findall(r"`(--models run-a run-b)`", " ".join(README.split()))
     assert "Take run-a" in printed(shlex.split(flags))
+
+
+def test_a_judge_beside_people(folder):
+    """The tables are those of docs/judges.md, and the options are complete."""
+    write_tables()
+    (flags,) = re.findall(r"`(--models people.csv [^`]*)`", README)
+    assert "Take steps" in printed(shlex.split(flags))
 
 
 def test_prompts_run_on_any_model(folder):
