@@ -74,7 +74,7 @@ def bundled_rows(
         has, are, pronoun = ("has", "is", "it") if unjudged == 1 else ("have", "are", "them")
         left_out = f"{unjudged:,} of {len(all_examples):,} rows {has} no true label, and {are} left out"
         notes.append(Assumption(f"{left_out}; `pool_from_unlabelled` takes {pronoun} as the pool."))
-    ood = LabelledDataset(name, task, judged, len(judged), origin=origin, notes=tuple(notes))
+    ood = LabelledDataset(name, task, judged, len(judged), origin=origin, notes=tuple(notes), unlabelled=unjudged)
     return ood, all_examples if unjudged and pool_from_unlabelled else ()
 
 

@@ -760,7 +760,9 @@ def test_rows_without_a_truth_are_a_pool_where_somebody_says_so(run, tmp_path):
     assert "ACC puts a first" in flat(out)
     left_out = "30 of 40 rows have no true label, and are left out; `--pool-from-unlabelled` takes them as the pool."
     assert left_out in flat(out)
+    assert json.loads(run("--models", "wide.csv", "--format", "json")[1])["header"]["unlabelled"] == 30
     pooled = ("--models", "wide.csv", "--pool-from-unlabelled")
+    assert json.loads(run(*pooled, "--format", "json")[1])["header"]["unlabelled"] == 0
     status, out, _ = run(*pooled)
     assert status == 0
     assert "SURROGATE puts a first" in flat(out)
@@ -796,6 +798,12 @@ def test_rows_of_a_labelled_file_are_its_pool_where_somebody_says_so(run, tmp_pa
         written(tmp_path / f"{name}.csv", keyed(prediction=said(wrong)))
     models = ("--models", "a.csv", "b.csv", "--pool-from-unlabelled")
     assert "SURROGATE puts a first" in flat(run("--data", "some.csv", *models)[1])
+    near = ("--models", "near.csv", "far.csv", "--format", "json")
+    for name in ("near", "far"):
+        written(tmp_path / f"{name}.csv", keyed(prediction=said(range(10, 30) if name == "near" else [0])))
+    assert json.loads(run("--data", "some.csv", *near)[1])["header"]["unlabelled"] == 30
+    out = flat(run("--data", "some.csv", *near[:-2])[1])
+    assert "Next: add the 30 rows of your own without labels (--pool-from-unlabelled). On eleven sets" in out
     assert "Take a\n" in run("--data", "rows.csv", *models)[1]
     assert one_line(run("--data", "some.csv", "--pool", "rows.csv", *models)) == (
         "`--pool-from-unlabelled` is for rows of one file, without `--pool`"
