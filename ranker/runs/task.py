@@ -148,6 +148,8 @@ def decide_task(choice: NamedTask = NamedTask(), rows: Sheet | None = None, info
         return task.fitted(
             (cell for cell in cells if cell is not None), (name for info in infos for name in info.outputs)
         )
+    if rows is not None and has_labels(task):
+        check_common_labels(task, rows, infos)
     stated = rows.layout.numbers if rows is not None else ()
     return replace(task, numbers=stated) if stated and has_labels(task) else task
 
@@ -288,6 +290,18 @@ def check_known_labels(task: ClassificationTask, infos: Sequence[ModelInfo], ori
         names = listed(repr(name[:50]) for name in strange)
         text = f"no model knows the label {names}; theirs are {listed(model_task.labels)}"
         raise DataError.at(origin, text, value=strange[0], allowed=model_task.labels)
+
+
+def check_common_labels(task: ClassificationTask, rows: Sheet, infos: Sequence[ModelInfo]) -> None:
+    """Refuse with a DataError files of answers whose labels are alike, and none of them a label of the rows."""
+    shared = _shared_labels(infos)
+    if shared is None or not all(info.source.precomputed and info.labels for info in infos):
+        return
+    labels = tuple(dict.fromkeys(filter(None, raw_labels(rows))))
+    strange = all(task.index(name) is None and number_in(name) is None for name in shared.labels)
+    if strange and len(labels) <= MAX_COMPARED_LABELS and _fits(task, labels):
+        text = label_mismatch(labels, shared.labels)
+        raise DataError.at(rows.origin, text, option="label_map", allowed=shared.labels)
 
 
 def unknown_label_notes(task: Task, infos: Sequence[ModelInfo], rows: Iterable[Example]) -> Iterator[Assumption]:

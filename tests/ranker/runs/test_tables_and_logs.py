@@ -779,6 +779,18 @@ def test_rows_without_a_truth_are_a_pool_where_somebody_says_so(run, tmp_path):
     assert decide(["wide.csv"], pool_from_unlabelled=True).decision.method == "SURROGATE"
 
 
+def test_rows_with_other_labels_than_all_files_are_one_line(run, tmp_path):
+    """It has the label map to type; with this one the models are compared."""
+    rows(tmp_path)
+    short = {name: name[:3] for name in LABELS}
+    for name in ("a", "b", "c"):
+        written(tmp_path / f"{name}.csv", keyed(prediction=[short[answer] for answer in said(range(4))]))
+    command = ("--data", "rows.csv", "--models", "a.csv", "b.csv", "c.csv")
+    label_map = '{"neg": "negative", "pos": "positive"}'
+    assert one_line(run(*command)).endswith(f"if that is what they mean, say `--label-map '{label_map}'`")
+    assert run(*command, "--label-map", label_map)[0] == 0
+
+
 def test_one_row_without_a_truth_changes_no_verdict(run, tmp_path):
     """The models are compared on the others: a pair stays a pair, and no draws stand in for the missing label."""
     columns = keyed(label=truth(), a=said(range(8)), b=said(range(4, 12)))
