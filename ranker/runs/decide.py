@@ -138,8 +138,15 @@ def decide_plan(
     measurements = measure_run(run_plan, collected, runtime)
     check_method(run_plan.method, measurements.left_out)
     scale = scale_of(run_plan.task)
-    tells = judges is not None and judges.tells
-    beside = judged(measurements.table, judges, unit("", scale)) if judges and tells else _beside(measurements)
+    marks_beside = judges.given_beside(measurements.table) if judges is not None and judges.tells else None
+    beside = (
+        _beside(measurements) if marks_beside is None else judged(measurements.table, marks_beside, unit("", scale))
+    )
+    measurements = (
+        measurements
+        if marks_beside is None
+        else replace(measurements, notes=(*measurements.notes, *marks_beside.notes))
+    )
     usages = {reply.model.name: reply.usage for reply in collected.answered}
     means = mean_usages(usages, cost.prices)
     with runtime.steps(f"comparing {len(measurements.table.models):,} models", len(deciding.STEPS)) as watch:
