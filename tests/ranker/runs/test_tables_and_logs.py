@@ -495,6 +495,15 @@ def test_one_file_a_model_beside_rows(run, tmp_path):
     )
 
 
+def test_a_table_whose_truth_has_another_name_has_its_columns_listed(run, tmp_path):
+    """So `--truth` can be typed; with it the models are compared."""
+    written(tmp_path / "wide.csv", keyed(y=truth(), a=said(range(8)), b=said(range(4))))
+    assert one_line(run("--models", "wide.csv")).endswith(
+        "no model brings rows of its own whose truth is known (wide.csv: 40 rows; columns: id, y, a, b)"
+    )
+    assert "Take b" in run("--models", "wide.csv", "--truth", "y")[1]
+
+
 def test_labels_are_those_of_the_rows_where_no_file_names_them(run, tmp_path):
     """A table of bare numbers, or of columns named p_..., is read by the task of the rows beside it."""
     texts = [f"Sentence number {n}." for n in range(4)]
