@@ -1,5 +1,6 @@
 """README.md: each of its journeys prints what is shown below its command."""
 
+import configparser
 import importlib.util
 import json
 import re
@@ -158,6 +159,14 @@ def test_a_judge_beside_people(folder):
     write_tables()
     (flags,) = re.findall(r"`(--models people.csv [^`]*)`", README)
     assert "Take steps" in printed(shlex.split(flags))
+
+
+def test_the_extras_that_journeys_need_are_there():
+    """They are named together, to be typed as they are."""
+    (named,) = re.findall(r"pip install 'rank-models\[(.*?)\]'", README)
+    setup = configparser.ConfigParser()
+    setup.read(ROOT / "setup.cfg", encoding="utf-8")
+    assert {*named.split(",")} == {"lm", "web", "texts", "rankings"} <= {*setup["options.extras_require"]}
 
 
 def test_prompts_run_on_any_model(folder):
