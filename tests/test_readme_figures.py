@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from ranker.results.choice import LOST, SURE
+
 ROOT = Path(__file__).parents[1]
 README, METHODS_PAGE, JOURNEY = (
     (ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "docs/methods.md", "docs/which-model.md")
@@ -45,6 +47,7 @@ SOURCES = {
         (*AT_ONCE, "one at a time, for the best, K = 10", "regret"),
         (*AT_ONCE, "one at a time, for the best, K = 5", "regret"),
     ],
+    "needs # % to be within a point of the best, or at most # points that are expected": [100 * SURE, 100 * LOST],
     "Guessing scores # %": ["RANDOM"],
     "counts correct predictions: # %": ["ACC"],
     "Alone it scores # %. If it only breaks ACC's ties (**ACC+TIES**), the two score # %.": ["INDEX-DIFF", "ACC+TIES"],
@@ -69,7 +72,7 @@ SOURCES = {
 }
 """Words of the three pages around their figures, each a # -> where each is from: a page's section, row and column, and
 which number of the cell in which such row; words of a page and which # of them; a method of the demo, of which it is
-the accuracy; or a model of it, by rank, of which it is how often it is misled."""
+the accuracy; a model of it, by rank, of which it is how often it is misled; or a constant of the choice."""
 
 TABLE = {
     "unrelated classifiers": [(*UNRELATED, name, "K = 10") for name in (RANDOM, "CODA", ASKED)],
@@ -80,7 +83,7 @@ TABLE = {
     "nine sets": [(*TEXTS, name, "K = 10", 0, 0) for name in ("metric, random rows", "Select-LLM", CHOSEN)],
     "the same prompts on HANS-SUB": [(*HANS_PROMPTS, 0), None, (*HANS_PROMPTS, 1)],
     "of one encoder": [(*TAGGERS, name, "K = 10", 0, 0) for name in ("metric, random rows", "Select-LLM", CHOSEN)],
-    "the factor designed for HANS-SUB": ["ACC", "CONF-H", "INDEX-DIFF"],
+    "the factor designed for HANS-SUB": ["ACC", "NLL", "INDEX-DIFF"],
     "words that people named": [(*NAMED_WORDS, name, "phrases") for name in ("ACC", "NLL", "RATIONALE-F1")],
 }
 """Words of a line of README's table of what is good and what is not -> where its three figures are from."""
@@ -118,6 +121,8 @@ def source_number(source):
     """Return a number in the unit of README."""
     if isinstance(source, str):
         return 100 * METHODS[source]["pairwise_accuracy"]
+    if isinstance(source, float):
+        return source
     if isinstance(source, int):
         return 100 * DEMO["models"][source]["misled"]
     if len(source) == 3:
@@ -140,6 +145,8 @@ def test_a_figure_is_that_of_its_page(words):
 def test_the_table_is_that_of_its_pages():
     """Each figure of each line differs from its page's by rounding only, and the best of a line is in bold."""
     section = README.split("## How good is it?")[1].split("\n## ")[0]
+    baselines = [method for method in METHODS.values() if method["kind"] == "baseline"]
+    assert max(baselines, key=lambda method: method["pairwise_accuracy"])["name"] == "NLL"  # the best rival there
     lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in section.splitlines() if line.startswith("| ")]
     assert len(lines) == len(TABLE) + 1
     for (name, *cells), (words, sources) in zip(lines[1:], TABLE.items(), strict=True):

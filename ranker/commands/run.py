@@ -99,8 +99,8 @@ EXAMPLES = {
     "--votes",
     type=options.ROWS_PATH,
     metavar="FILE",
-    help="Votes, which of two answers is better: columns id, model_a, model_b, winner, and who voted; or a file of "
-    "MT-bench, the arena or AlpacaEval. They rank the models alone. With --judge NAME that rater is a judge.",
+    help="Votes, which of two answers is better: columns id, model_a, model_b, winner, and rater for who voted; or a "
+    "file of MT-bench, the arena or AlpacaEval. They rank the models alone. With --judge NAME that rater is a judge.",
 )
 @options.option(
     Heading.ANSWERS,

@@ -7,6 +7,7 @@ import hashlib
 import json
 import logging
 import re
+import shlex
 import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -308,6 +309,9 @@ class SessionFile:
             *self.request.labelled,
         ]
         theirs = f"{counted(prior, 'answer')} of others in {listed(map(str, files))}"
+        if self.ending and not answers and len(files) == 1:
+            nothing = f"nothing was asked beside the {theirs}"
+            return "\n".join([self.labelling.ranking().answer, nothing, f"report: {self._report_by(files[0])}"])
         report = (
             f"report: {self.request.report_command}"
             if answers
@@ -316,10 +320,20 @@ class SessionFile:
         lacks = [f"a report reads one file, without the {theirs}"] if prior else []
         return "\n".join([self.labelling.ranking().answer, self.where_kept, report, *lacks])
 
+    def _report_by(self, file: object) -> str:
+        """Return the command that reports by the answers of another file, without a pool if that is the file."""
+        own_flag, their_flag, pool_flag = (
+            shlex.join([flag, str(path)])
+            for flag, path in (("--data", self.request.output), ("--data", file), ("--pool", self.request.pool.file))
+        )
+        command = self.request.report_command.replace(own_flag, their_flag, 1)
+        return command.replace(f" {pool_flag}", "", 1) if file == self.request.pool.file else command
+
     @property
     def where_kept(self) -> str:
         """Place of the answers, and how to go on, if that is possible."""
-        options = " and ".join(f"{'lower' if name == 'shortfall' else 'raise'} --{name}" for name in self._limits)
+        limits = self._limits if self.labelling.ranking().rows_left else []
+        options = " and ".join(f"{'lower' if name == 'shortfall' else 'raise'} --{name}" for name in limits)
         to_continue = f"; to go on, {options} in the same command" if options else ""
         return f"saved in {self.request.output}{to_continue if self.ending else '; the same command resumes'}"
 

@@ -60,6 +60,7 @@ class LabelledDataset:
         numbers: bare numbers that stand for labels -> the labels, by the order of the task.
         metric: by which models are compared unless another is named; "" for the mean outcome.
         picked: number of them that a session picked, so that they are no random sample.
+        unlabelled: further rows of the same files without a label, which could be a pool; 0 where there is one.
 
     Example:
         >>> from ranker import load_set
@@ -78,6 +79,7 @@ class LabelledDataset:
     numbers: Mapping[int, int] = field(default_factory=dict)
     metric: str = ""
     picked: int = 0
+    unlabelled: int = 0
 
     def __repr__(self) -> str:
         names = label_names(self.task)
@@ -296,6 +298,7 @@ def from_sheet(name: str, sheet: Sheet, task: Task, card: Card | None = None, ch
         ),
         numbers=row_notes.read_numbers(meant, task) if has_labels(task) else {},
         picked=sum(row.cells.keys() >= SESSION_COLUMNS and row.cells[PICKED] in PICKING for row in rows),
+        unlabelled=len(labels) - len(rows) if sheet.layout.text else 0,
     )
 
 

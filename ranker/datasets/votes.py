@@ -11,7 +11,7 @@ Layouts, told apart by their columns:
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,8 +20,8 @@ import numpy as np
 
 from factors.types import Floats, Ints
 from ranker.datasets import readers
-from ranker.datasets.sheets import csv_table
-from ranker.errors import DataError, listed
+from ranker.datasets.sheets import SESSION_COLUMNS, csv_table
+from ranker.errors import Assumption, DataError, listed
 from ranker.files.columns import Columns
 from ranker.limits import LIMITS, Limits
 from ranker.numbers import counted
@@ -40,6 +40,9 @@ RATERS = ("rater", "judge", "annotator", "rater_id", "annotator_id", "user", "wo
 
 ANSWERS = (("answer_a", "answer_b"), ("output_1", "output_2"), ("response_a", "response_b"))
 """Columns that hold the two answers, the first pair that there is."""
+
+VERDICTS = ("winner", "winner_model_a", "winner_model_b", "winner_tie", "preference")
+"""Columns that say which answer is better, of all layouts."""
 
 FIRST = frozenset({"model_a", "a", "first", "left", "1", "1.0", "model_1", "answer_a", "true"})
 SECOND = frozenset({"model_b", "b", "second", "right", "0", "0.0", "2", "model_2", "answer_b", "false"})
@@ -122,8 +125,35 @@ def read_votes(file: Path | Sequence[Mapping[str, object]], limits: Limits = LIM
         _codes(voters, raters),
         np.array([winners[n] for n in places], dtype=float),
         _longer(cells, places),
-        (f"Votes: {described}.", *([f"{by!r} says who voted."] if by else []), *left_out),
+        (
+            f"Votes: {described}.",
+            *([f"{by!r} says who voted."] if by else []),
+            *left_out,
+            *_unread_notes(columns, {*pair, by}),
+        ),
     )
+
+
+def _unread_notes(columns: Columns, used: Collection[str]) -> Iterator[str]:
+    """Name the columns that are not read; those of a session's file are all known.
+
+    Args:
+        columns: of the file.
+        used: those of the models, and of who voted, in lower case; "" where no column says it.
+    """
+    names = [*columns.cells, *columns.unread]
+    present = {name.casefold() for name in names}
+    read_names = {
+        *used,
+        *VERDICTS,
+        *FURTHER,
+        *(next((name for name in group if name in present), "") for group in (IDS, TEXTS)),
+    }
+    read_names |= {*next((pair for pair in ANSWERS if {*pair} <= present), ())}
+    unread = [name for name in names if name.casefold() not in read_names]
+    if unread and not present >= SESSION_COLUMNS:
+        hint = "" if present & {*RATERS} else f" A column {RATERS[0]!r} would say who voted."
+        yield Assumption(f"Unread columns: {listed(unread)}.{hint}")
 
 
 def _winners(

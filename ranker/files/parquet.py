@@ -21,6 +21,7 @@ from ranker.errors import DataError, check_distinct
 from ranker.files import footers
 from ranker.files.arrow import compact, is_text, mask_empty, of_texts
 from ranker.files.columns import Columns
+from ranker.files.text import unreadable_file
 from ranker.limits import LIMITS, Limits, open_regular, within
 
 BATCH = 64
@@ -119,7 +120,7 @@ def open_parquet(path: Path, limits: Limits, **options: Any) -> Iterator[Any]:
                 raise ValueError("it states fewer than no rows")
             yield file
     except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
-        raise DataError.unreadable(path, error) from error
+        raise unreadable_file(path, error) from error
 
 
 def stated_sizes(path: Path, file: Any, limits: Limits) -> dict[str, footers.ColumnChunkInfo]:

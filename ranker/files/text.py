@@ -23,6 +23,10 @@ GZIP = b"\x1f\x8b"
 """Start of a gzip file."""
 
 
+NEAR_FILE = 0.8
+"""Least likeness of the names, without endings, of a missing file and one that is there, as `difflib` measures it."""
+
+
 class _Unpacked(io.RawIOBase):
     """Stream of the parts of a gzip file; `gzip` itself has no bound on their number."""
 
@@ -69,7 +73,38 @@ def open_unpacked(path: Path, limits: Limits = LIMITS) -> Iterator[io.BufferedRe
     except UnicodeDecodeError as error:
         raise DataError.at(path, encodings.unreadable(error), option="encoding") from error
     except (OSError, EOFError, ValueError, zlib.error) as error:  # ValueError: a name that no file can have
-        raise DataError.unreadable(path, error) from error
+        raise unreadable_file(path, error) from error
+
+
+def unreadable_file(path: Path, cause: BaseException) -> DataError:
+    """Return the error of a file that cannot be read; the near name in its folder is offered if it is missing."""
+    error = DataError.unreadable(path, cause)
+    near = near_file(path) if isinstance(cause, FileNotFoundError) else ""
+    return DataError(f"{error}; did you mean {near}?", place=path) if near else error
+
+
+def near_file(path: object) -> str:
+    """Return the path of a file, or a folder, with nearly the same name in the same folder; "" if there is none.
+
+    Example:
+        >>> near_file("no-such-folder/a.csv")
+        ''
+    """
+    import difflib  # only needed for errors
+
+    folder, name = os.path.split(str(path))
+    try:
+        names = os.listdir(folder or ".")
+    except (OSError, ValueError):
+        return ""
+    ending = os.path.splitext(name)[1]
+    by_stem = {_stem(entry): entry for entry in sorted(names, key=lambda entry: (entry.endswith(ending), entry))}
+    near = difflib.get_close_matches(_stem(name), by_stem, n=1, cutoff=NEAR_FILE)
+    return os.path.join(folder, by_stem[near[0]]) if near else ""
+
+
+def _stem(name: str) -> str:
+    return name.partition(".")[0]
 
 
 def check_file(path: Path, limits: Limits = LIMITS) -> None:
@@ -88,7 +123,7 @@ def check_file(path: Path, limits: Limits = LIMITS) -> None:
             if not Path(os.path.realpath(path)).is_relative_to(hub):
                 raise DataError.of(path, f"links to {os.readlink(path)}, outside of its folder; put a copy there")
     except (OSError, ValueError) as error:
-        raise DataError.unreadable(path, error) from error
+        raise unreadable_file(path, error) from error
     if not stat.S_ISREG(about.st_mode):
         raise DataError.of(path, "is no file" + (", but a folder" if stat.S_ISDIR(about.st_mode) else ""))
     limits.check(path, "file", about.st_size)

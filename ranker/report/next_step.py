@@ -77,8 +77,12 @@ def next_step(ranking: Ranking, decision: Decision) -> str:
     worth = OF_LABELS if of_labels else OF_ANSWERS
     readable = any(row.predicted for row in decision.rows) and (of_labels or not decision.metric)
     if readable and ranking.compared <= MAX_ROWS and decision.versus and decision.versus[0].clusters is None:
+        own_rows = ranking.header.unlabelled if not decision.judges else 0
+        rows = f"rows without {worth.answers} (--pool)"
+        if own_rows:
+            rows = f"the {counted(own_rows, 'row')} of your own without {worth.answers} (--pool-from-unlabelled)"
         return (
-            f"Next: add rows without {worth.answers} (--pool). On {worth.sets} sets, ten {worth.answers} alone put "
+            f"Next: add {rows}. On {worth.sets} sets, ten {worth.answers} alone put "
             f"{worth.alone} % of the pairs of models in their true order; with a pool it was {worth.pool} %, and "
             f"{worth.picked} % where `rank-models label` picked the ten."
         )
@@ -115,7 +119,8 @@ def _labelling(ranking: Ranking, decision: Decision, worth: Worth, unit: Unit) -
         )
     if forecast.low is None:
         larger = "a larger pool" if decision.reads_pool else "labels of other rows"
-        return f"get {larger}. With {forecast.most:,} more labels of these it would hardly be {goal}."
+        hardly = f" With {forecast.most:,} more labels of these it would hardly be {goal}." if forecast.most else ""
+        return f"get {larger}.{hardly}"
     if forecast.high is None and forecast.low < forecast.most / WIDE:
         return f"label {counted(LABELS, 'more row')} and ask again. How many it takes cannot be said yet.{picked}"
     enough = f"{forecast.low:,} or more" if forecast.high is None else _ends(forecast.low, forecast.high)

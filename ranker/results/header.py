@@ -94,6 +94,7 @@ class Header:
         left_out: method -> why it has no numbers: it does not apply to this set, or is defined on none of its examples.
         failed_factors: the user's factors that raised, or returned no number, on every example.
         quality: model -> quality of its attributions.
+        unlabelled: rows without a label in the files of the labelled ones, which could be a pool; 0 with a pool.
         notes: notes on rows and models for a reader, a sentence each.
         provenance: origin of the numbers.
     """
@@ -111,5 +112,6 @@ class Header:
     left_out: Mapping[str, str] = field(default_factory=dict)
     failed_factors: tuple[str, ...] = ()
     quality: Mapping[str, Quality] = field(default_factory=dict)
+    unlabelled: int = 0
     notes: tuple[str, ...] = ()
     provenance: Provenance = field(default_factory=Provenance)

@@ -103,6 +103,19 @@ class Answering:
             raise ModelError(reason, place=name)
         return {name: _only(response) for name, response in responses.items()}
 
+    def check_comparable(self) -> None:
+        """Refuse answers that cannot be compared, before any is asked for.
+
+        Raises:
+            UsageError: a package is missing.
+        """
+        task = text_task()
+        try:
+            task.outcomes(task.predictions(["a"]), [Example("", ("",), ("a",))])
+        except UsageError as error:
+            reason = str(error).removeprefix("`metric` ")
+            raise UsageError.about("pool", f"is for comparing the models' answers: {reason}") from error
+
     def likeness(self, marked: Collection[str], runtime: Runtime) -> Likeness:
         """Compare the models' answers with each other, on the rows that people marked and some others.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from factors import Example
 from ranker.datasets.identity import counted_keys
@@ -36,6 +37,11 @@ def bundled_rows(
     if not bundles:
         check_readable(inspected.infos)
         reason = next((f" ({info.unclear})" for info in inspected.infos if info.unclear), "")
+        places = {info.source.place.partition("#")[0] for info in inspected.infos}
+        if not reason and len(places) == 1:  # a table with a column for each model
+            reason = next(
+                (f" ({Path(places.pop()).name}: {info.contents[0]})" for info in inspected.infos if info.contents), ""
+            )
         column = ", or `truth=COLUMN`," if any(info.source.precomputed for info in inspected.infos) else ""
         predicate = f"or `ood`{column} is needed: no model brings rows of its own whose truth is known{reason}"
         raise UsageError.about("data", predicate)
@@ -74,7 +80,7 @@ def bundled_rows(
         has, are, pronoun = ("has", "is", "it") if unjudged == 1 else ("have", "are", "them")
         left_out = f"{unjudged:,} of {len(all_examples):,} rows {has} no true label, and {are} left out"
         notes.append(Assumption(f"{left_out}; `pool_from_unlabelled` takes {pronoun} as the pool."))
-    ood = LabelledDataset(name, task, judged, len(judged), origin=origin, notes=tuple(notes))
+    ood = LabelledDataset(name, task, judged, len(judged), origin=origin, notes=tuple(notes), unlabelled=unjudged)
     return ood, all_examples if unjudged and pool_from_unlabelled else ()
 
 

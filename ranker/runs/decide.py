@@ -138,8 +138,13 @@ def decide_plan(
     measurements = measure_run(run_plan, collected, runtime)
     check_method(run_plan.method, measurements.left_out)
     scale = scale_of(run_plan.task)
-    tells = judges is not None and judges.tells
-    beside = judged(measurements.table, judges, unit("", scale)) if judges and tells else _beside(measurements)
+    marks_beside = judges.given_beside(measurements.table) if judges is not None and judges.tells else None
+    beside: UnlabelledContext | None
+    if marks_beside is None:
+        beside = _beside(measurements)
+    else:
+        beside = judged(measurements.table, marks_beside, unit("", scale))
+        measurements = replace(measurements, notes=(*measurements.notes, *marks_beside.notes))
     if beside is not None and run_plan.rows.pool and not beside.unlabelled:
         text = "no row of the pool without a label has an answer of every model; do their files hold these rows?"
         raise UsageError(text, option="pool")

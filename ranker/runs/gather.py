@@ -183,7 +183,7 @@ def gather_without_truth(
         everything, places = sample_pool(everything, places, POOL_ROWS)
         note = draw_note(len(everything), size)
     notes = [*([note] if note else ()), *(pool_file.unread_label_notes() if isinstance(pool_file, RowsFile) else ())]
-    examples = replace(examples, notes=(*examples.notes, *notes))
+    examples = replace(examples, notes=(*examples.notes, *notes), unlabelled=0 if pool else examples.unlabelled)
     rows = RunRows(
         examples,
         examples.examples[:probe],

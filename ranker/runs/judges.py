@@ -219,12 +219,14 @@ class GivenMarks:
     Attributes:
         marks: name of a judge -> its marks.
         confirmed: False if no person marked anything: outcomes are then those of the first judge.
-        likeness: of the models' answers; None if these are not known, or no person marked anything.
+        likeness: of the models' answers; None if these are unknown or cannot be compared, or no person marked anything.
+        notes: why they cannot be compared, if so.
     """
 
     marks: Mapping[str, JudgeMarks]
     confirmed: bool = True
     likeness: Likeness | None = None
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -256,17 +258,31 @@ class JudgedRun:
         return GivenMarks(self.judges.marks(self.answering, self.runtime), self.people is not None)
 
     def given_beside(self, table: ScoreTable) -> GivenMarks:
-        """Return the same, and how alike the models' answers are, to the rows that people marked and some others."""
+        """Return the same, and how alike the models' answers are, to the rows that people marked and some others.
+
+        Raises:
+            UsageError: answers cannot be compared, and no judge says anything else of them.
+        """
         if self.answering is None or self.people is None:
             return self.given
-        return replace(self.given, likeness=self.answering.likeness(frozenset(table.examples), self.runtime))
+        try:
+            return replace(self.given, likeness=self.answering.likeness(frozenset(table.examples), self.runtime))
+        except UsageError as error:  # a package is missing, or a text is of another script
+            if not self.judges.references:
+                raise
+            reason = str(error).removeprefix("`metric` ")
+            return replace(self.given, notes=(f"How alike answers are is not read: {reason}.",))
 
     def gather(self, probe: int | None = None) -> RunInputs:
         """Gather the rows that people marked; those of the first judge if they marked none.
 
         Raises:
-            UsageError, ModelError: as `given` and `gather_without_truth`.
+            UsageError, ModelError: as `given`, `check_scale` and `gather_without_truth`.
         """
+        if self.people is not None and self.rows is None:
+            check_scale(self.people)
+        if self.people is not None and self.answering is not None and not self.judges.references:
+            self.answering.check_comparable()
         people = self.people or marked_models(*next(iter(self.given.marks.items())), self.answering)
         return gather_without_truth(people, self.rows, probe=probe)
 
@@ -375,6 +391,25 @@ def brings_marks(info: ModelInfo) -> bool:
     return info.rows is not None and isinstance(info.rows.task, PrecomputedTask)
 
 
+def check_scale(people: InspectedModels) -> None:
+    """Refuse tables of numbers that are marks on another scale than the one that they were read by.
+
+    Raises:
+        UsageError: they are.
+    """
+    if not people.precomputed or any(info.rows is not None for info in people.infos):
+        return
+    options = SourceOptions(kinds=[TableOptions(answers="outcomes", scale=ANY_SCALE)])
+    files = dict.fromkeys(info.source.place.partition("#")[0] for info in people.infos)
+    try:
+        are_marks = all(map(brings_marks, inspect_references([*files], options).infos))
+    except UsageError:
+        are_marks = False
+    if are_marks:
+        text = "must be the scale of people's marks, the worst and the best, such as `range 1 5`"
+        raise UsageError.about("range", text, place=listed(Path(file).name for file in files))
+
+
 def marked_models(judge: str, marks: JudgeMarks, answering: Answering | None = None) -> InspectedModels:
     """Return models by the marks of one judge, from 0, its worst, to 1, its best: those that answer, if known.
 
@@ -409,18 +444,17 @@ def check_judges(run_plan: Plan) -> None:
         )
 
 
-def judged(table: ScoreTable, run: JudgedRun, unit: Unit = SHARES) -> JudgeContext:
+def judged(table: ScoreTable, beside: GivenMarks, unit: Unit = SHARES) -> JudgeContext:
     """Put judges' marks beside people's scores: first the rows that people marked, then all others.
 
     Args:
         table: people's scores; those of the first judge, if people marked nothing.
-        run: of the judges.
+        beside: marks of the judges, and how alike answers are.
         unit: of people's marks.
 
     Raises:
         UsageError: a judge marked no answer of a model, or no row that people marked.
     """
-    beside = run.given_beside(table)
     judges = beside.marks
     rows_beside = [*(marks.rows for marks in judges.values()), *([beside.likeness.rows] if beside.likeness else [])]
     ids = list(dict.fromkeys([*table.examples, *chain.from_iterable(rows_beside)]))

@@ -390,6 +390,7 @@ def header(
         left_out=measurements.left_out,
         failed_factors=measurements.failed_factors,
         quality=measurements.quality,
+        unlabelled=plan.rows.ood.unlabelled,
         notes=measurements.notes,
         provenance=_provenance(plan, collected, machine),
     )

@@ -32,6 +32,9 @@ MAX_COMPARED_LABELS = 20
 CARD = "a card and `include=DIR`, see docs/own-set.md"
 """Advice on how to define a task that no set has."""
 
+ANY_LABELS = "for labels of your own take `prompts labels`, or a prompt file that has `verbalizers` for them"
+"""Advice on how to ask a language model for labels that no set has."""
+
 
 @dataclass(frozen=True)
 class NamedTask:
@@ -116,9 +119,9 @@ def decide_task(choice: NamedTask = NamedTask(), rows: Sheet | None = None, info
     2. The models' own labels, if the rows have no others: three-way models judge three-way rows three ways. A task
        with the same labels replaces them, since it has their aliases and the shortcut's label.
     3. The only known task that all labels of the rows fit.
-    4. The rows' own labels, if all models are files of answers, and the labels are no numbers that count them. This
-       comes before 3 if the rows have more labels than the known task, and no model names labels, or they name those
-       of the rows, and junk.
+    4. The rows' own labels, if all models are files of answers, or prompts for any labels, and the labels are no
+       numbers that count them. Of files it comes before 3 if the rows have more labels than the known task, and no
+       model names labels, or they name those of the rows, and junk.
 
     Otherwise the error says in one line what to name. If the rows' file states which labels numbers stand for, they
     stand for these in files of answers, too.
@@ -145,6 +148,8 @@ def decide_task(choice: NamedTask = NamedTask(), rows: Sheet | None = None, info
         return task.fitted(
             (cell for cell in cells if cell is not None), (name for info in infos for name in info.outputs)
         )
+    if rows is not None and has_labels(task):
+        check_common_labels(task, rows, infos)
     stated = rows.layout.numbers if rows is not None else ()
     return replace(task, numbers=stated) if stated and has_labels(task) else task
 
@@ -179,10 +184,11 @@ def _infer_task(choice: NamedTask, rows: Sheet | None, infos: Sequence[ModelInfo
     shared_names = {*labels} <= model_names or (in_files and all(map(is_number, model_names)))
     positions = bool(numbers) and not shared_names and max(numbers) < len(labels)  # larger numbers are names
     by_name = [task for task in fitting if not shared_names or all(task.index(label) is not None for label in labels)]
-    if rows is not None and len(names) > 1 and not positions and in_files:
+    asked_for_any = bool(infos) and all(getattr(info.source, "takes_any_labels", False) for info in infos)
+    if rows is not None and len(names) > 1 and not positions and (in_files or asked_for_any):
         unnamed = not differ and (model_task is None or all(number_in(name) is not None for name in model_task.labels))
         unmerged = unnamed or _name_the_same(names, model_names, by_name)
-        if not by_name or (unmerged and len(names) > max(len(task.labels) for task in by_name)):
+        if not by_name or (in_files and unmerged and len(names) > max(len(task.labels) for task in by_name)):
             check_spellings(rows.origin, repr(rows.layout.label), names)
             return ClassificationTask(Path(rows.origin).stem, names, ordered=False)
     if len(fitting) == 1:
@@ -201,8 +207,7 @@ def _infer_task(choice: NamedTask, rows: Sheet | None, infos: Sequence[ModelInfo
         hint += next((f"; {info.unclear}" for info in infos if info.unclear), "")
         text = f"`task=NAME` is needed: the labels of {rows.origin} fit several tasks ({listed(task_names)}){hint}"
         raise UsageError(text, option="task", allowed=task_names, place=rows.origin)
-    outputs = next((info.outputs for info in infos if info.outputs), ())
-    raise _misfit(rows, labels, [*([model_task] if model_task else []), *tasks.values()], outputs)
+    raise _misfit(rows, labels, [*([model_task] if model_task else []), *tasks.values()], infos)
 
 
 def mask_empty_words(
@@ -287,6 +292,18 @@ def check_known_labels(task: ClassificationTask, infos: Sequence[ModelInfo], ori
         raise DataError.at(origin, text, value=strange[0], allowed=model_task.labels)
 
 
+def check_common_labels(task: ClassificationTask, rows: Sheet, infos: Sequence[ModelInfo]) -> None:
+    """Refuse with a DataError files of answers whose labels are alike, and none of them a label of the rows."""
+    shared = _shared_labels(infos)
+    if shared is None or not all(info.source.precomputed and info.labels for info in infos):
+        return
+    labels = tuple(dict.fromkeys(filter(None, raw_labels(rows))))
+    strange = all(task.index(name) is None and number_in(name) is None for name in shared.labels)
+    if strange and len(labels) <= MAX_COMPARED_LABELS and _fits(task, labels):
+        text = label_mismatch(labels, shared.labels)
+        raise DataError.at(rows.origin, text, option="label_map", allowed=shared.labels)
+
+
 def unknown_label_notes(task: Task, infos: Sequence[ModelInfo], rows: Iterable[Example]) -> Iterator[Assumption]:
     """Yield a note for each label of rows that no model has, such as a mistyped one; none if a model names no labels.
 
@@ -351,9 +368,11 @@ def _counts(model_task: ClassificationTask, numbers: Sequence[int]) -> bool:
 
 
 def _misfit(
-    sheet: Sheet, labels: Sequence[str], candidates: Sequence[ClassificationTask], outputs: Sequence[str]
+    sheet: Sheet, labels: Sequence[str], candidates: Sequence[ClassificationTask], infos: Sequence[ModelInfo]
 ) -> DataError:
     """Return the error of labels that fit no task, with advice for the task that fits most of them."""
+    outputs = next((info.outputs for info in infos if info.outputs), ())
+    prompted = any("prompt" in info.parts for info in infos)
     if hint := row_notes.swapped_columns_note(sheet) or (
         label_mismatch(labels, outputs) if candidate_label_maps(labels, outputs) else ""
     ):
@@ -367,9 +386,15 @@ def _misfit(
             f"a label must be one of {with_numbers(near.labels)} or an alias (got {wrong[:50]!r}); for another task "
             f"say `task=NAME`, or describe it: {CARD}, or say with `label_map` what the models' outputs mean"
         )
+        if prompted:
+            text = f"{text.partition(';')[0]}; {ANY_LABELS}"
         return DataError.at(place, text, option="label", value=wrong, allowed=near.labels)
     if outputs and len(labels) <= MAX_COMPARED_LABELS:
         return DataError.at(sheet.origin, label_mismatch(labels, outputs), option="label_map", allowed=outputs)
+    if prompted:
+        names = next((info.labels for info in infos if info.labels), ())
+        theirs = f"none of the prompts' ({listed(names)})" if names else "of no known task"
+        return DataError.at(place, f"the label {wrong[:50]!r} is {theirs}; {ANY_LABELS}", option="label", value=wrong)
     candidates_text = "; ".join(dict.fromkeys(f"{task.name}: {listed(task.labels)}" for task in candidates))
     text = (
         f"the label {wrong[:50]!r} is of no known task ({candidates_text}); describe yours: {CARD}, or say with "

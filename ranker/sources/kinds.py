@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Protocol, cast
 
 from ranker.errors import UnknownName, UsageError, look_up
+from ranker.files.text import near_file
 from ranker.sources.base import ResourceCache, Source, SourceOptions, TasksOfPlace
 from ranker.sources.options import GROUP
 from ranker.sources.packages import load_entry_points
@@ -97,7 +98,8 @@ def kind_of(reference: Reference, options: SourceOptions, shelf: ResourceCache, 
             from ranker.files.reader import check_ending
 
             check_ending(Path(reference.place))
-        suggestion = str(UnknownName("suite", reference.place, names))
+        near = near_file(reference.place)
+        suggestion = f"did you mean {near}?" if near else str(UnknownName("suite", reference.place, names))
         options_listed = "no file, directory, suite.json or hub id `org/name`"
         raise UsageError(
             f"`models`: {options_listed} is called {reference.place!r}; {suggestion}",

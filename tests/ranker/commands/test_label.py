@@ -472,6 +472,26 @@ def test_it_ends_when_it_is_enough_or_the_budget_is_spent(folder):
     assert "saved in left.csv; the same command resumes" in out
 
 
+def test_where_the_pool_has_all_labels_nothing_is_asked(folder):
+    """The end says so, with a command that runs; no limit is to be raised, since no row is left."""
+    lines = [f"r{n},Row {n} of the pool.,{KNOWN[n % 2]}\n" for n in range(ROWS)]
+    (folder / "pool.csv").write_text("id,text,label\n" + "".join(lines))
+    for until in ("0.965", "0.1"):
+        _, out, _ = plain(folder, "", "--until", until)
+        *_, nothing, report = out.splitlines()
+        assert nothing == f"nothing was asked beside the {ROWS} answers of others in pool.csv"
+        assert report.startswith("report: rank-models --data pool.csv --")
+        assert "--pool" not in report
+        assert "raise --" not in out
+    with contextlib.chdir(folder), pytest.raises(SystemExit) as stop:
+        main([*shlex.split(report)[2:], "-o", "report.md"])
+    assert not stop.value.code
+    (folder / "labels.csv").write_text("id,text,label\n" + "".join(lines))
+    (folder / "pool.csv").write_text("id,text\n" + "".join(f"r{n},Row {n} of the pool.\n" for n in range(ROWS)))
+    _, out, _ = plain(folder, "", "--until", "0.1")
+    assert re.search("^saved in labels.csv$", out, re.MULTILINE)
+
+
 def test_a_session_with_one_label_says_so_near_its_end_and_first_of_all_at_its_end(folder):
     """From five answers on, in the line after each; before the models at the end, and not where labels differ."""
     only = "all {} labels are bad: only the recall of bad is measured"

@@ -222,6 +222,22 @@ def test_what_cannot_be_ranked_is_one_line(folder, rank_models, arguments, says)
     assert err.count("\n") == 1
 
 
+def test_a_column_that_is_not_read_is_named(folder, rank_models):
+    """With the column that would say who voted; it is an error if strict. A session's own columns are known."""
+    write_csv("voters.csv", [*HEAD, "Voter"], [[f"q{n}", "a", "b", "a", "ann"] for n in range(9)])
+    _, out, _ = rank_models("--votes", "voters.csv")
+    assert "- Unread columns: Voter. A column 'rater' would say who voted." in " ".join(out.split())
+    status, out, err = rank_models("--votes", "voters.csv", "--strict")
+    assert (status, out) == (2, "")
+    assert "Unread columns: Voter." in err
+    assert rank_models("--votes", "votes.csv", "--strict")[0] == 0
+    own = ["text", "answer_a", "answer_b", "annotator", "picked", "order", "status"]
+    write_csv(
+        "own.csv", [*HEAD, *own], [[f"q{n}", "a", "b", "a", n, "x", "y", "me", "", n, "answered"] for n in range(9)]
+    )
+    assert rank_models("--votes", "own.csv", "--strict")[0] == 0
+
+
 @pytest.mark.parametrize(("name", "ending"), [("votes", "csv"), ("arena", "jsonl")])
 def test_votes_are_written_in_another_layout(folder, rank_models, name, ending):
     """What is written is read as the same votes, from a file of AlpacaEval, too."""

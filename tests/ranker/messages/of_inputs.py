@@ -81,6 +81,13 @@ NLI = ClassificationTask("nli", ("non-entailment", "entailment"), {"non-entailme
 GOOD = {"premise": "The actor ran.", "hypothesis": "An actor ran.", "label": "entailment"}
 
 
+def beside(folder, *names):
+    """Write empty files into a folder."""
+    for name in names:
+        (folder / name).touch()
+    return folder
+
+
 def columns(folder, name, content, **options):
     """Write a file and read its columns."""
     return reader.read_columns(written(folder / name, content), **options)
@@ -387,6 +394,14 @@ FILES = [
      "rows in memory must be a list of column -> value, one such a row (got a str)"),
     ("no such file", lambda folder: reader.read_columns(folder / "a.csv"),
      "a.csv cannot be read: No such file or directory"),
+    ("a file with a mistyped name",
+     lambda folder: reader.read_columns(beside(folder, "beta.csv", "b.csv") / "betta.csv"),
+     "betta.csv cannot be read: No such file or directory; did you mean beta.csv?"),
+    ("a file with a mistyped ending", lambda folder: reader.read_columns(beside(folder, "beta.jsonl") / "beta.csv"),
+     "beta.csv cannot be read: No such file or directory; did you mean beta.jsonl?"),
+    ("a model with a mistyped name",
+     lambda folder: load_suite([str(beside(folder, "beta.csv") / "betta.csv"), "org/a"]),
+     "`models`: no file, directory, suite.json or hub id `org/name` is called 'betta.csv'; did you mean beta.csv?"),
     ("a folder", lambda folder: (os.mkdir(folder / "a.csv"), reader.read_columns(folder / "a.csv")),
      "a.csv is no file, but a folder"),
     ("a pipe", lambda folder: (os.mkfifo(folder / "a.csv"), reader.read_columns(folder / "a.csv")), "a.csv is no file"),

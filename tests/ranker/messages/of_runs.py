@@ -85,6 +85,7 @@ ONES = np.ones((2, 1, 20))
 
 HANS = load_set("hans-sub", limit=4).examples
 MINI = load_suite(["hans-sub-mini"]).models[:2]
+PROMPTED = ModelInfo(SimpleNamespace(name="lm", precomputed=False), ("good", "bad"), parts={"prompt": "p"})
 MOOD, FRUIT = ClassificationTask("mood", LABELS), ClassificationTask("rows", ("fruit", "good"))
 NLI_ROWS = [{"premise": "It ran.", "hypothesis": "It sat.", "label": "entailment"}] * 4
 SUMMARIES = ReadOptions({"summary": ["summary"]})
@@ -350,6 +351,17 @@ MESSAGES = [
      "row 1: the label 'maybe' is of no known task (nli: non-entailment, entailment; msgs: no-feature, feature; "
      "paraphrase: non-paraphrase, paraphrase); describe yours: a card and `include=DIR`, see docs/own-set.md, or say "
      "with `label_map` which outputs of the models are meant"),
+    ("a label of no prompt", lambda _: decide_task(rows=labelled_sheet("pos", "neg"), infos=[PROMPTED]),
+     "row 1: the label 'pos' is none of the prompts' (good, bad); for labels of your own take `prompts labels`, or a "
+     "prompt file that has `verbalizers` for them"),
+    ("a label beside those of a prompt",
+     lambda _: decide_task(rows=labelled_sheet("good", "bad", "x"), infos=[PROMPTED]),
+     "row 3: a label must be one of good (0), bad (1) or an alias (got 'x'); for labels of your own take "
+     "`prompts labels`, or a prompt file that has `verbalizers` for them"),
+    ("a label of no prompt and no task",
+     lambda _: decide_task(rows=labelled_sheet("pos", "neg"), infos=[dataclasses.replace(PROMPTED, labels=())]),
+     "row 1: the label 'pos' is of no known task; for labels of your own take `prompts labels`, or a prompt file that "
+     "has `verbalizers` for them"),
     ("a label that no model knows",
      lambda _: check_known_labels(FRUIT, [ModelInfo(MINI[0].source, LABELS[::2])], "rows.csv"),
      "rows.csv: no model knows the label 'fruit'; theirs are bad, good"),

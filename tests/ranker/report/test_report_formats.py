@@ -827,6 +827,7 @@ GOAL = "it is 90 % sure which model is within a point of the best."
             "get labels of other rows. With 290 more labels of these it would hardly be 90 % sure which model is "
             "within a point of the best.",
         ),
+        (Forecast(None, None, 0, 0.9), "get labels of other rows."),
         (None, "label more rows. How many cannot be said: ACC+TIES gives no forecast."),
     ],
 )

@@ -495,6 +495,15 @@ def test_one_file_a_model_beside_rows(run, tmp_path):
     )
 
 
+def test_a_table_whose_truth_has_another_name_has_its_columns_listed(run, tmp_path):
+    """So `--truth` can be typed; with it the models are compared."""
+    written(tmp_path / "wide.csv", keyed(y=truth(), a=said(range(8)), b=said(range(4))))
+    assert one_line(run("--models", "wide.csv")).endswith(
+        "no model brings rows of its own whose truth is known (wide.csv: 40 rows; columns: id, y, a, b)"
+    )
+    assert "Take b" in run("--models", "wide.csv", "--truth", "y")[1]
+
+
 def test_labels_are_those_of_the_rows_where_no_file_names_them(run, tmp_path):
     """A table of bare numbers, or of columns named p_..., is read by the task of the rows beside it."""
     texts = [f"Sentence number {n}." for n in range(4)]
@@ -760,7 +769,9 @@ def test_rows_without_a_truth_are_a_pool_where_somebody_says_so(run, tmp_path):
     assert "ACC puts a first" in flat(out)
     left_out = "30 of 40 rows have no true label, and are left out; `--pool-from-unlabelled` takes them as the pool."
     assert left_out in flat(out)
+    assert json.loads(run("--models", "wide.csv", "--format", "json")[1])["header"]["unlabelled"] == 30
     pooled = ("--models", "wide.csv", "--pool-from-unlabelled")
+    assert json.loads(run(*pooled, "--format", "json")[1])["header"]["unlabelled"] == 0
     status, out, _ = run(*pooled)
     assert status == 0
     assert "SURROGATE puts a first" in flat(out)
@@ -775,6 +786,18 @@ def test_rows_without_a_truth_are_a_pool_where_somebody_says_so(run, tmp_path):
     without, with_texts = ([(m["name"], m["scores"], m["p_best"]) for m in one["models"]] for one in found)
     assert without == with_texts  # rows are told by their ids, too
     assert decide(["wide.csv"], pool_from_unlabelled=True).decision.method == "SURROGATE"
+
+
+def test_rows_with_other_labels_than_all_files_are_one_line(run, tmp_path):
+    """It has the label map to type; with this one the models are compared."""
+    rows(tmp_path)
+    short = {name: name[:3] for name in LABELS}
+    for name in ("a", "b", "c"):
+        written(tmp_path / f"{name}.csv", keyed(prediction=[short[answer] for answer in said(range(4))]))
+    command = ("--data", "rows.csv", "--models", "a.csv", "b.csv", "c.csv")
+    label_map = '{"neg": "negative", "pos": "positive"}'
+    assert one_line(run(*command)).endswith(f"if that is what they mean, say `--label-map '{label_map}'`")
+    assert run(*command, "--label-map", label_map)[0] == 0
 
 
 def test_one_row_without_a_truth_changes_no_verdict(run, tmp_path):
@@ -796,6 +819,12 @@ def test_rows_of_a_labelled_file_are_its_pool_where_somebody_says_so(run, tmp_pa
         written(tmp_path / f"{name}.csv", keyed(prediction=said(wrong)))
     models = ("--models", "a.csv", "b.csv", "--pool-from-unlabelled")
     assert "SURROGATE puts a first" in flat(run("--data", "some.csv", *models)[1])
+    near = ("--models", "near.csv", "far.csv", "--format", "json")
+    for name in ("near", "far"):
+        written(tmp_path / f"{name}.csv", keyed(prediction=said(range(10, 30) if name == "near" else [0])))
+    assert json.loads(run("--data", "some.csv", *near)[1])["header"]["unlabelled"] == 30
+    out = flat(run("--data", "some.csv", *near[:-2])[1])
+    assert "Next: add the 30 rows of your own without labels (--pool-from-unlabelled). On eleven sets" in out
     assert "Take a\n" in run("--data", "rows.csv", *models)[1]
     assert one_line(run("--data", "some.csv", "--pool", "rows.csv", *models)) == (
         "`--pool-from-unlabelled` is for rows of one file, without `--pool`"

@@ -115,6 +115,20 @@ def test_prompts_are_ranked_like_models(lm, project, run):
     assert names == {*expected, "encoder", "always"}
 
 
+def test_labels_of_no_task_are_those_of_the_rows(lm, project, rank_models, monkeypatch):
+    """For prompts that list any labels; other built-in prompts name them, and words of one's own, as what works."""
+    monkeypatch.chdir(project)
+    lines = [{"text": f"A doctor danced {n}.", "label": ("pos", "neg")[n % 2]} for n in range(12)]
+    (project / "own.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    command = ("--data", "own.jsonl", "--models", str(lm()), "--no-isolate", "--prompts")
+    status, out, _ = rank_models(*command, "labels", "--format", "json")
+    assert status == 0
+    assert [row["label"] for row in json.loads(out)["decision"]["rows"]] == [line["label"] for line in lines]
+    status, _, err = rank_models(*command, "sentiment")
+    assert status == 2
+    assert "'pos' is none of the prompts' (positive, negative); for labels of your own take `--prompts labels`" in err
+
+
 def test_a_second_run_asks_nothing(lm, project, run, monkeypatch):
     """Answers are stored, a prompt that is only renamed has them too, and another word for a label does not."""
     flags = ["--models", str(lm()), "--prompts", "prompts", "--format", "json"]
