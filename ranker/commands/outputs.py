@@ -196,8 +196,8 @@ def append_summary(document: Document, format_name: str) -> None:
     if len(text) > MAX_SUMMARY_BYTES:
         text = text[: MAX_SUMMARY_BYTES - len(CUT)].rpartition(b"\n")[0] + CUT
     try:
-        with open(summary, "ab") as file:
-            file.write(text)
+        path = Path(summary)
+        save(path, (path.read_bytes() if path.exists() else b"") + text)
     except OSError as error:
         raise RankModelsError(f"{SUMMARY}: {summary} cannot be written: {error.strerror}", place=summary) from error
 
