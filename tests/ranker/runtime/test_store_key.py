@@ -62,6 +62,7 @@ OPTIONS = {
     "label_map": ({"neutral": "entailment"}, True),
     "kinds": ((TableOptions(truth="gold"), LogOptions(metric="acc_norm")), False),  # of files, whose answers stay there
     "values": (True, False),  # of files, too
+    "columns": ({"label": ("mood",)}, False),  # the demonstrations that they lead to are in the key
     "limits": (Limits(columns=7), False),
 }
 """What is said of all models: option -> (another value, whether it changes a number)."""
