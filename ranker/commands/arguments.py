@@ -389,6 +389,7 @@ def source_options(values: OptionValues, of_answers: bool = False) -> SourceOpti
     `--range` applies to people's marks, where these stand beside `of_answers`.
     """
     option_values = {**values, "cluster": None} if values.get("data") else dict(values)
+    roles = columns(values.get("columns"), ("rationale",))
     if takes_values(values.get("task")) or of_answers:
         option_values |= {"scale": None}  # it is the task's, or that of people's marks
     return SourceOptions(
@@ -398,7 +399,7 @@ def source_options(values: OptionValues, of_answers: bool = False) -> SourceOpti
         kinds=[from_flags(record, option_values) for record in records()],
         limits=values["limits"],
         values=takes_values(values.get("task")),
-        columns={role: names for role, names in columns(values.get("columns")).items() if role in ("text", "label")},
+        columns={role: roles[role] for role in ("text", "label") if role in roles},
     )
 
 

@@ -312,10 +312,13 @@ def adapter(folder, **config):
     return written(folder / "adapter_model.safetensors", "").parent
 
 
+NO_NETWORK = SimpleNamespace(num_parameters=lambda: 9)
+
+
 def extractor():
     """Return a question answering head without a network."""
     tokenizer = SimpleNamespace(num_special_tokens_to_add=lambda pair: 3)
-    fields = {"model": None, "takes_type_ids": False, "special_ids": (), "device": "cpu", "token_budget": 9}
+    fields = {"model": NO_NETWORK, "takes_type_ids": False, "special_ids": (), "device": "cpu", "token_budget": 9}
     return SpanExtractor(name="m", tokenizer=tokenizer, max_length=9, **fields)
 
 

@@ -271,7 +271,7 @@ MESSAGES = [
     ("no method", lambda _: score_table(methods=(), values=(1, 0, 1), metric="F1"),
      "the first method must be the metric, F1"),
     ("a gate that does not follow", lambda _: Gate("a", 0.02, (), ("a gap",), False, True),
-     "`passes` of a gate must follow from `held` and `absent`"),
+     "`passes` of a gate must follow from `held`, `absent` and `failed`"),
     # report
     ("a result without figures", lambda _: toy().table.plot(),
      "this ScoreTable has no figure: `to_frame()` has its numbers"),
