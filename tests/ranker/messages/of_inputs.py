@@ -318,8 +318,8 @@ NO_NETWORK = SimpleNamespace(num_parameters=lambda: 9)
 def extractor():
     """Return a question answering head without a network."""
     tokenizer = SimpleNamespace(num_special_tokens_to_add=lambda pair: 3)
-    fields = {"model": NO_NETWORK, "takes_type_ids": False, "special_ids": (), "device": "cpu", "token_budget": 9}
-    return SpanExtractor(name="m", tokenizer=tokenizer, max_length=9, **fields)
+    fields = {"model": NO_NETWORK, "takes_type_ids": False, "special_ids": (), "device": torch.device("cpu")}
+    return SpanExtractor(name="m", tokenizer=tokenizer, max_length=9, token_budget=9, **fields)
 
 
 def network(names, problem=None):
