@@ -16,6 +16,7 @@ from unittest import mock
 import numpy as np
 import pyarrow as pa
 import pytest
+import torch
 from logmaking import (
     TIME,
     archive,
