@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
@@ -172,7 +173,7 @@ Way = WholeWords | NextTokens
 
 
 @dataclass(frozen=True, kw_only=True)
-class PromptedRows:
+class PromptedRows(ABC):
     """Rows as prompts that a server is asked side by side, with failures counted: the base of both ways of answering.
 
     Attributes:
@@ -198,13 +199,13 @@ class PromptedRows:
         """Least and most number of requests for a row."""
         return 1, 1
 
+    @abstractmethod
     def ask_row(self, texts: Texts) -> Any:
         """Ask all that is asked about one row.
 
         Raises:
             NotKept, RowError, ServerError: see `Client.ask`.
         """
-        raise NotImplementedError
 
     @property
     def tokens_written(self) -> int:
@@ -340,7 +341,7 @@ class ServerScorer(PromptedRows):
         """Yield the answers to examples, in blocks, in order: see `ranker.sources.base.Predictor`."""
         self.announce(examples)
         self._measure_offsets({len(example.segments) for example in examples})
-        for block, results in self.blocks(self.scores, examples, advance):
+        for block, results in self.blocks(self.ask_row, examples, advance):
             states = [self._state(answer, example) for answer, example in zip(results, block, strict=True)]
             logits = [
                 self._logits(answer, len(example.segments)) if state == ANSWERED else np.full(self.classes, np.nan)
@@ -365,7 +366,7 @@ class ServerScorer(PromptedRows):
             rows = words.rows(visible)
             self._measure_offsets({len(words.segments)})
             logits = []
-            for answer in self.results(self.scores, rows):
+            for answer in self.results(self.ask_row, rows):
                 if isinstance(answer, RowError):
                     raise ModelError.at(self.name, str(answer))
                 logits.append(self._logits(answer, len(words.segments)))
@@ -380,17 +381,13 @@ class ServerScorer(PromptedRows):
             return 1, self.way.requests
         return self.way.requests, self.way.requests * (1 if able.top <= self.endpoint.usual_top else 2)
 
-    def ask_row(self, texts: Texts) -> RowScores:
-        """Return the log-probability of each word in one row. See `PromptedRows.ask_row`."""
-        return self.scores(texts)
-
     @property
     def rows_beside(self) -> int:
         """Number of rows without content."""
         return len(self.empty_texts)
 
-    def scores(self, texts: Texts) -> RowScores:
-        """Return the log-probability of each word in one row."""
+    def ask_row(self, texts: Texts) -> RowScores:
+        """Return the log-probability of each word in one row. See `PromptedRows.ask_row`."""
         prompt = self.put(texts)
         assert isinstance(self.way, NextTokens) or isinstance(prompt, str)
         return self.way.scores(self.endpoint, prompt)  # type: ignore[arg-type]  # whole words follow texts alone
@@ -417,7 +414,7 @@ class ServerScorer(PromptedRows):
         for count in counts:
             if self.empty_texts and count not in self._offsets:
                 rows = [Example(f"without content: {text}", (text,) * count) for text in self.empty_texts]
-                results = list(self.results(self.scores, (row.segments for row in rows)))
+                results = list(self.results(self.ask_row, (row.segments for row in rows)))
                 states = [self._state(answer, row) for answer, row in zip(results, rows, strict=True)]
                 if failed := [answer for answer, state in zip(results, states, strict=True) if state != ANSWERED]:
                     reason = str(failed[0]) if isinstance(failed[0], RowError) else NO_LABEL

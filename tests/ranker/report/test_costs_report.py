@@ -44,10 +44,10 @@ def test_the_table_has_what_is_known(tmp_path):
     assert cost_table(CLOSE_BY) is None
 
 
-@pytest.mark.parametrize("form", ["table", "markdown", "latex", "html", "pairs"])
+@pytest.mark.parametrize("form", ["table", "markdown", "latex", "html"])
 def test_each_format_for_people_has_the_table(form):
     """And none without costs."""
-    assert "P(frontier)" in outputs.render_document(document(PRICED), form, None).replace("\n", " ") or form == "pairs"
+    assert "P(frontier)" in outputs.render_document(document(PRICED), form, None).replace("\n", " ")
     assert "frontier" not in outputs.render_document(document(CLOSE_BY), form, None)
 
 

@@ -141,7 +141,7 @@ def test_a_label_outside_of_the_most_probable_tokens_is_a_bound():
         model = source.open(MOOD, Machine(), shelf)
         rows = [Example(f"{n}", (f"A row about number {n}.",)) for n in range(40)]
         given = answers(model, rows)
-        scores = [model.scores(row.segments) for row in rows]
+        scores = [model.ask_row(row.segments) for row in rows]
         best = [max(of_row, key=of_row.get) in of_row.bounded for of_row in scores]
         assert 0 < sum(best) < 40
         np.testing.assert_array_equal(given.state, np.where(best, NO_ANSWER, ANSWERED))
@@ -269,7 +269,7 @@ def test_words_may_be_scored_by_the_mean_of_their_tokens():
     for abilities in ({}, {"echo": True}):
         with serving(**abilities) as server:
             source = replace(model_of(server, replace(PLAIN, verbalizers=words)), length="mean")
-            scores = source.open(MOOD, Machine(), ResourceCache()).scores(EXAMPLES[0].segments)
+            scores = source.open(MOOD, Machine(), ResourceCache()).ask_row(EXAMPLES[0].segments)
             assert scores["positive"] == pytest.approx(score(context, " positive") / 2)
             assert scores["bad"] == pytest.approx(score(context, " bad"))
 
@@ -606,4 +606,4 @@ def test_a_blank_of_a_row_is_part_of_the_prompt():
     row = [Example("b", ("A row. ",))]
     with serving() as server:
         model = opened(server, prompt)
-        assert model.scores(row[0].segments)[" good"] == pytest.approx(score("It was A row. ", " good"))
+        assert model.ask_row(row[0].segments)[" good"] == pytest.approx(score("It was A row. ", " good"))

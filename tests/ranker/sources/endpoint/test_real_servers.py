@@ -98,7 +98,7 @@ def test_llama_cpp_answers_as_the_same_model_here():
             {"positive": (b" positive",), "negative": (b" negative",)}, False, " ", False, 2_000
         )
         probs = np.concatenate([block.probs for block in remote.predict(EXAMPLES)])
-        scores = np.array([[remote.scores(row.segments)[word] for word in remote.way.words] for row in EXAMPLES])
+        scores = np.array([[remote.ask_row(row.segments)[word] for word in remote.way.words] for row in EXAMPLES])
         chat = opened(port, "labels/chat")
         assert chat.way.first_alone
     (prompt,) = prompts.load(["sentiment/review"])
