@@ -55,7 +55,7 @@ def main(data: Path, model: Path, url: str, rows: int) -> None:
         assert isinstance(remote, ServerScorer)
         ours = np.concatenate([block.probabilities() for block in local.predict(examples)])
         theirs = np.concatenate([block.probabilities() for block in remote.predict(examples)])
-        of_words = np.array([[remote.scores(row.segments)[word] for word in remote.way.words] for row in examples])
+        of_words = np.array([[remote.ask_row(row.segments)[word] for word in remote.way.words] for row in examples])
         local_scores = np.concatenate(list(local.scores.values()))
         apart = np.abs(of_words - local_scores)
         margin = np.abs(np.diff(np.log(ours), axis=1))[:, 0]

@@ -389,7 +389,7 @@ def source_options(values: OptionValues, of_answers: bool = False) -> SourceOpti
     `--range` applies to people's marks, where these stand beside `of_answers`.
     """
     option_values = {**values, "cluster": None} if values.get("data") else dict(values)
-    roles = columns(values.get("columns"), ("rationale",))
+    roles = columns(values.get("columns"), ("rationale", "summary"))  # a command refuses those it does not read
     if takes_values(values.get("task")) or of_answers:
         option_values |= {"scale": None}  # it is the task's, or that of people's marks
     return SourceOptions(

@@ -6,7 +6,8 @@ worth on the labelled rows is counted here, by equality and differences alone, a
 neither must the number of rows, the metric, nor the order of the models if nothing but these rows is read.
 
 What may change: the order of models beside a pool, since it reads more than the labelled rows; the order among models
-of one value; and all that is said of certainty. Two writings may be refused, see `may_be_refused`.
+of one value; and all that is said of certainty. Two writings may be refused, see `may_be_refused`. A pool that no model
+answers is refused, but beside marks, which read none.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from ranker import Evidence, Runtime, SourceOptions, TableOptions, load_suite
-from ranker.errors import RankModelsError
+from ranker.errors import RankModelsError, UsageError
 from ranker.runs.collect import collect
 from ranker.runs.decide import decide_plan
 from ranker.runs.gather import gather_without_truth
@@ -345,7 +346,10 @@ def check(folder: Path, seed: int, decided: bool) -> None:
     assert values == pytest.approx(truth.values(), abs=1e-9)
     named = run_plan.metric.name if run_plan.metric else run_plan.task.metric
     assert (int(judged.sum()), named) == (len(truth.judged), metric)
-    if decided:
+    if decided and writing.pool == "strange" and kind != "marks":
+        with pytest.raises(UsageError, match="no row of the pool without a label has an answer of every model"):
+            decide_plan(run_plan, 0, runtime)
+    elif decided:
         decision = decide_plan(run_plan, 0, runtime).decision
         assert {model.name: model.outcome for model in decision.models} == pytest.approx(values)
         if not writing.pool:

@@ -22,7 +22,7 @@ QUOTA = re.compile(r"insufficient_quota|\bquotas?\b|\bbilling\b|\bcredits?\b|\bp
 
 UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 
-SPAN = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)(?:ec(?:ond)?s?|in(?:ute)?s?|(?:ou)?rs?|ays?)?(?![a-z])", re.I)
+SPAN = re.compile(r"(?<!\d)(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)(?:ec(?:ond)?s?|in(?:ute)?s?|(?:ou)?rs?|ays?)?(?![a-z])", re.I)
 """A number of seconds, minutes and so on: "1m", "6.5s", "20 seconds"."""
 
 WORDS = re.compile(r"\b(?:again|retry|wait)\b[^.\d]{0,40}((?:\d+(?:\.\d+)?\s*[a-z]+[\s,]*)+)", re.I)
