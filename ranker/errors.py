@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from importlib.util import find_spec
 from itertools import accumulate
 from typing import Any, Self, TypeVar
 
@@ -221,6 +222,51 @@ class FetchError(RankModelsError):
 
 class StoreError(RankModelsError):
     """Failure to read or write the store."""
+
+
+EXTRAS: Mapping[str, Mapping[str, str]] = {
+    "datasets": {"datasets": "datasets"},
+    "endpoint": {"httpx2": "httpx2", "stamina": "stamina"},
+    "lm": {"accelerate": "accelerate", "gguf": "gguf"},
+    "models": {"captum": "captum", "safetensors": "safetensors", "torch": "torch", "transformers": "transformers"},
+    "notebook": {"pandas": "pandas", "shap": "shap"},
+    "peft": {"peft": "peft"},
+    "rankings": {"ir_measures": "ir-measures", "pytrec_eval": "pytrec-eval-terrier"},
+    "ray": {"ray": "ray"},
+    "shift": {"sklearn": "scikit-learn"},
+    "tags": {"nervaluate": "nervaluate"},
+    "texts": {"nltk": "nltk", "rapidfuzz": "rapidfuzz", "sacrebleu": "sacrebleu"},
+    "web": {"markdown_it": "markdown-it-py", "starlette": "starlette", "uvicorn": "uvicorn"},
+}
+"""Extra of the package -> its modules, and the packages that bring them."""
+
+
+def need(extra: str, modules: Iterable[str] = ()) -> str:
+    """Return what a message says after its subject, where modules of an extra are not installed; "" where all are.
+
+    Args:
+        extra: one of `EXTRAS`.
+        modules: the modules that are needed; without any, all of the extra.
+
+    Example:
+        >>> from unittest.mock import patch
+        >>> with patch.dict("sys.modules", {"nltk": None}):
+        ...     need("texts"), need("texts", ["sacrebleu"])
+        ("needs nltk: `pip install 'rank-models[texts]'`", '')
+    """
+    packages = EXTRAS[extra]
+    missing = [packages[module] for module in modules or packages if find_spec(module) is None]
+    return f"needs {listed(missing)}: `pip install 'rank-models[{extra}]'`" if missing else ""
+
+
+def check_installed(subject: str, extra: str, *modules: str, option: str = "", value: object = None) -> None:
+    """Refuse what needs modules of an extra that are not installed: see `need`.
+
+    Raises:
+        UsageError: one is missing.
+    """
+    if lack := need(extra, modules):
+        raise UsageError(f"{subject} {lack}", option=option, value=value)
 
 
 def choice_error(option: str, value: object, choices: Iterable[object]) -> UsageError:

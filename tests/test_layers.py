@@ -270,6 +270,59 @@ def test_a_flag_in_a_string_is_seen():
     assert list(named_flags('x = "type `rank-models fetch x --data-dir DIR`; `probe` is K"')) == []
 
 
+OF_MODELS = ("torch", "transformers", "captum", "safetensors", "peft", "gguf", "sklearn")
+"""Libraries that come with extras."""
+
+WITH_MODELS = ("ranker.attribution.", "ranker.sources.hf.", "ranker.sources.lm.", "ranker.sources.devices",
+               "ranker.sources.packing")  # fmt: skip
+"""Where models are run; the kinds themselves are asked of every reference, and need no model library."""
+
+
+def needed_at_once(source):
+    """Every module that is imported when this one is: in no function, and for no type checker alone."""
+    nodes = [ast.parse(source)]
+    while nodes:
+        node = nodes.pop()
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            yield from imports(ast.unparse(node))
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            continue
+        elif not (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"):
+            nodes += ast.iter_child_nodes(node)
+
+
+def heavy_modules(needs):
+    """The modules that import a library of extras at once, or one that does."""
+    heavy = {name for name, known in needs.items() if any(below.split(".")[0] in OF_MODELS for below in known)}
+    while more := {name for name, known in needs.items() if known & heavy} - heavy:
+        heavy |= more
+    return heavy
+
+
+def test_only_what_runs_models_needs_their_libraries():
+    """An answer from two tables needs no torch: nothing outside these rooms imports it with itself."""
+    files = [file for package in ("factors", "ranker") for file in modules(package)]
+    heavy = heavy_modules({name_of(file): set(needed_at_once(file.read_text(encoding="utf-8"))) for file in files})
+    assert [name for name in heavy if not name.startswith(WITH_MODELS) or name.endswith(".kind")] == []
+    assert {"ranker.sources.hf.networks", "ranker.sources.devices"} <= heavy
+
+
+@pytest.mark.parametrize(
+    ("source", "heavy"),
+    [
+        ("import torch", True),
+        ("try:\n    from ranker.low import x\nexcept ImportError: pass", True),
+        ("class A:\n    import ranker.low", True),
+        ("def late():\n    import torch", False),
+        ("if TYPE_CHECKING:\n    import torch", False),
+    ],
+)
+def test_a_heavy_module_is_seen(source, heavy):
+    """Also through another module, and in a block; not in a function, nor for types."""
+    needs = {"ranker.low": {"sklearn.svm"}, "ranker.high": set(needed_at_once(source))}
+    assert ("ranker.high" in heavy_modules(needs)) == heavy
+
+
 @pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"], ["ls", "ood"], ["ls", "factors"]])
 def test_answers_about_itself_load_nothing_heavy(arguments):
     """Help and lists answer at once: none of the heavy libraries is imported."""

@@ -7,7 +7,6 @@ import shlex
 import sys
 from contextlib import ExitStack
 from functools import partial
-from importlib.util import find_spec
 from typing import Any
 
 import click
@@ -16,7 +15,7 @@ from click.core import ParameterSource
 from ranker.commands import options, outputs, stderr
 from ranker.commands.config import CONFIG, TABLE
 from ranker.commands.program import flag_error
-from ranker.errors import UsageError, look_up
+from ranker.errors import UsageError, check_installed, look_up
 from ranker.sources.options import Heading
 
 log = logging.getLogger("ranker")
@@ -303,11 +302,6 @@ def _guidelines(values: dict[str, Any]) -> str:
     return "" if path is None else str(read_text(path, "`--guidelines`", str, values["limits"], limit="guidelines"))
 
 
-def _check_web_packages() -> None:
-    if missing := [package for package in ("starlette", "uvicorn") if find_spec(package) is None]:
-        raise UsageError(f"`--web` needs {', '.join(missing)}: `pip install 'rank-models[web]'`", option="web")
-
-
 def _session(values: dict[str, Any]) -> None:
     from ranker.commands import label_arguments, labelling_ui, session_files
     from ranker.errors import RankModelsError
@@ -325,7 +319,7 @@ def _session(values: dict[str, Any]) -> None:
     settings = _settings(values)
     with ExitStack() as stack:
         if values["web"]:
-            _check_web_packages()
+            check_installed("`--web`", "web", option="web")
             from ranker.commands import label_web
 
             bound = stack.enter_context(label_web.bind(values["port"] or 0))

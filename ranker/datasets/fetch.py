@@ -15,7 +15,7 @@ from pathlib import Path
 
 from ranker import progress
 from ranker.datasets import sets
-from ranker.errors import FetchError, UsageError, first_line, look_up
+from ranker.errors import FetchError, UsageError, check_installed, first_line, look_up
 from ranker.limits import LIMITS, Limits
 
 log = logging.getLogger(__name__)
@@ -115,12 +115,9 @@ def _download_rows(address: str, target: Path, limits: Limits) -> None:
         look_up("option of a hub address", option, dict.fromkeys(HUB_OPTIONS))
     if os.path.exists(name):  # which `datasets` would read instead
         raise UsageError.of(name, "lies in this folder, and would be taken for the hub's: call this from another one")
-    try:
-        import datasets
-    except ModuleNotFoundError as error:
-        raise UsageError.about(
-            "url", f"{address} needs datasets: pip install 'rank-models[datasets]'", address
-        ) from error
+    check_installed(f"`url` {address}", "datasets", option="url", value=address)
+    import datasets
+
     try:
         rows = datasets.load_dataset(name, **options)
         rows.to_parquet(target)

@@ -12,7 +12,7 @@ import numpy as np
 from factors import Factor
 from factors.types import Example, Span
 from ranker import records
-from ranker.errors import UsageError, listed, look_up
+from ranker.errors import UsageError, check_installed, listed, look_up
 from ranker.numbers import probability, signed
 from ranker.results.result import NAMES, Result, to_plain
 
@@ -215,10 +215,9 @@ class Explanation(Result):
                 to; or there are several models and none is named.
             UnknownName: no model has that name.
         """
-        try:
-            import shap
-        except ImportError as error:
-            raise UsageError("`to_shap` needs shap: `pip install shap`; `to_rows` does without") from error
+        check_installed("`to_shap`", "notebook", "shap")
+        import shap
+
         readings = {reading.name: reading for reading in self._scored()}
         if model is None and len(readings) > 1:
             text = f"`model` is needed, one of {listed(readings)}"
@@ -243,8 +242,9 @@ class Explanation(Result):
         """Return a record for each model, for captum's `visualize_text`: scores are shares of the strongest one.
 
         Raises:
-            UsageError: there are no scores.
+            UsageError: captum is not installed, or there are no scores.
         """
+        check_installed("`to_captum`", "models")
         import torch
         from captum.attr import visualization
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from ranker.errors import UsageError
+from ranker.errors import check_installed
 from ranker.numbers import counted
 
 if TYPE_CHECKING:
@@ -56,10 +56,9 @@ class Result(ABC):
         Raises:
             UsageError: pandas is not installed.
         """
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise UsageError("`to_frame` needs pandas: `pip install pandas`; `to_rows` does without") from error
+        check_installed("`to_frame`", "notebook", "pandas")
+        import pandas as pd
+
         frame = pd.DataFrame([dict(_flat(row)) for row in self.to_rows()])
         return frame.set_index(list(self.index)) if self.index else frame
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import asdict, dataclass, replace
 from importlib import metadata
 from typing import TypeVar
@@ -560,9 +560,18 @@ def _provenance(plan: Plan, collected: RunResponses, machine: Machine) -> Proven
         target=plan.target,
         norm=plan.norm,
         dtype=machine.settled(all(settings.bfloat16 for settings in backends)).dtype,
-        versions={name: metadata.version(name) for name in (*VERSIONED, *libraries)},
+        versions=_installed_versions([*VERSIONED, *libraries]),
         models={reply.model.name: reply.content for reply in (*collected.answered, *collected.voters)},
     )
+
+
+def _installed_versions(packages: Iterable[str]) -> dict[str, str]:
+    """Return the versions of packages, of those that are installed."""
+    versions = {}
+    for name in packages:
+        with suppress(metadata.PackageNotFoundError):
+            versions[name] = metadata.version(name)
+    return versions
 
 
 def list_failed_factors(table: ScoreTable, nowhere: Mapping[str, str], factors: Sequence[Factor]) -> tuple[str, ...]:

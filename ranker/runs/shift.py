@@ -18,7 +18,7 @@ from ranker.domains import parts
 from ranker.domains.drops import add_model_scores
 from ranker.domains.select import MAX_CHOSEN_SETS, SIMILAR, Candidate, choose_sets
 from ranker.domains.shift import Domain, measure_shift
-from ranker.errors import Assumption, DataError, UsageError, listed, look_up
+from ranker.errors import Assumption, DataError, UsageError, check_installed, listed, look_up
 from ranker.files.columns import Columns, Row
 from ranker.limits import LIMITS, Limits
 from ranker.results.shift import Shift
@@ -172,6 +172,9 @@ def shift(
 
 def answer_request(question: ShiftRequest) -> Shift:
     """Measure the distances that a request asks for; see `shift` for errors."""
+    check_installed("`shift`", "shift")
+    if question.encoding is not None:
+        check_installed("`encoder`", "models", option="encoder")
     compared = compare_sets(question)
     _check(question, compared.domains)
     named_task = NamedTask(question.task or compared.task)

@@ -14,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 
 from factors.types import Floats, Ints
-from ranker.errors import Assumption, UnknownName, UsageError
+from ranker.errors import Assumption, UnknownName, UsageError, check_installed
 from ranker.tasks.base import MISSING, NO_ANSWER, Predictions
 from ranker.tasks.metrics import Metric
 from ranker.tasks.values import ValueAnswers, ValueTask
@@ -299,10 +299,7 @@ def _numbers(values: list[Any]) -> list[float]:
 
 
 def _ir_measures() -> Any:
-    try:
-        import ir_measures
-        import pytrec_eval  # noqa: F401  # which computes them
-    except ModuleNotFoundError as error:
-        text = "rankings need ir-measures and pytrec-eval-terrier: pip install 'rank-models[rankings]'"
-        raise UsageError(text, option="task", value="ranking") from error
+    check_installed("`task` ranking", "rankings", option="task", value="ranking")
+    import ir_measures
+
     return ir_measures

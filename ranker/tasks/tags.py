@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 
 from factors.types import Floats
-from ranker.errors import Assumption, UnknownName, UsageError
+from ranker.errors import Assumption, UnknownName, check_installed
 from ranker.tasks.metrics import SHARE, ItemF1, Metric, item_f1_of
 from ranker.tasks.names import spelled
 from ranker.tasks.values import ValueAnswers, ValueTask
@@ -246,14 +246,10 @@ class ModeF1:
 
 def _nervaluate(mode: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """Return the function of a mode, and the class of its spans."""
-    try:
-        from nervaluate.entities import Entity as NervaluateEntity
-        from nervaluate.strategies import EntityTypeEvaluation, ExactEvaluation, PartialEvaluation
-    except ModuleNotFoundError as error:
-        metric = f"{SPAN_F1}:{mode}"
-        raise UsageError.about(
-            "metric", f"{metric} needs nervaluate: pip install 'rank-models[tags]'", metric
-        ) from error
+    check_installed(f"`metric` {SPAN_F1}:{mode}", "tags", option="metric", value=f"{SPAN_F1}:{mode}")
+    from nervaluate.entities import Entity as NervaluateEntity
+    from nervaluate.strategies import EntityTypeEvaluation, ExactEvaluation, PartialEvaluation
+
     strategy = {"exact": ExactEvaluation, "partial": PartialEvaluation, "type": EntityTypeEvaluation}[mode]
     return strategy().evaluate, NervaluateEntity
 

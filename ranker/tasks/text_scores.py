@@ -14,7 +14,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from factors.types import Floats
-from ranker.errors import UsageError, first_line
+from ranker.errors import UsageError, check_installed, first_line
 from ranker.tasks.metrics import SHARE, MatchedStatistics
 
 Score = Callable[[str, str], float]
@@ -205,27 +205,25 @@ def words_of(text: str, stem: bool = False) -> tuple[str, ...]:
 _WORDS = re.compile(r"[a-z0-9]+")
 
 
-def _needed(metric: str, package: str) -> UsageError:
-    return UsageError.about("metric", f"{metric} needs {package}: pip install 'rank-models[texts]'", metric)
+def _check_installed(metric: str, module: str) -> None:
+    check_installed(metric, "texts", module, option="metric", value=metric)
 
 
 @cache
 def _common_length() -> Callable[[Sequence[str], Sequence[str]], int]:
     """Return the function of the length of the longest common subsequence."""
-    try:
-        from rapidfuzz.distance import LCSseq
-    except ModuleNotFoundError as error:
-        raise _needed("rouge-l", "rapidfuzz") from error
+    _check_installed("rouge-l", "rapidfuzz")
+    from rapidfuzz.distance import LCSseq
+
     return LCSseq.similarity
 
 
 @cache
 def _stem() -> Callable[[str], str]:
     """Return Porter's stemmer."""
-    try:
-        from nltk.stem.porter import PorterStemmer
-    except ModuleNotFoundError as error:
-        raise _needed(f"rouge{STEM}", "nltk") from error
+    _check_installed(f"rouge{STEM}", "nltk")
+    from nltk.stem.porter import PorterStemmer
+
     return lru_cache(maxsize=1 << 16)(PorterStemmer().stem)
 
 
@@ -235,10 +233,9 @@ CHRF_BETA, CHRF_ORDER = 2, 6
 
 def _letter_sequences(text: str) -> Sequence[Mapping[Any, int]]:
     """Count the sequences of 1 to `CHRF_ORDER` letters of a text without blanks."""
-    try:
-        from sacrebleu.metrics.helpers import extract_all_char_ngrams
-    except ModuleNotFoundError as error:
-        raise _needed("chrf", error.name or "sacrebleu") from error
+    _check_installed("chrf", "sacrebleu")
+    from sacrebleu.metrics.helpers import extract_all_char_ngrams
+
     counts: list[Counter[str]] = extract_all_char_ngrams(text, CHRF_ORDER)
     return counts
 
@@ -270,10 +267,9 @@ def sentence_bleu(answer: str, reference: str) -> float:
 
 @cache
 def _sacrebleu() -> Any:
-    try:
-        from sacrebleu import metrics
-    except ModuleNotFoundError as error:
-        raise _needed("chrf", error.name or "sacrebleu") from error
+    _check_installed("bleu", "sacrebleu")
+    from sacrebleu import metrics
+
     return metrics
 
 

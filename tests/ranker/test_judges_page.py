@@ -68,13 +68,18 @@ def folder(tmp_path, monkeypatch):
         lines[name] = ["id,prediction", *(f"r{n},{['yes', 'no'][(n + (n % place == 0)) % 2]}" for n in range(40))]
     for name, content in lines.items():
         Path(f"{name}.csv").write_text("\n".join(content) + "\n", encoding="utf-8")
-    make_lm(tmp_path / "lm")
     return tmp_path
 
 
-@pytest.mark.parametrize("command", OTHERS, ids=range(len(OTHERS)))
+@pytest.mark.parametrize(
+    "command",
+    [pytest.param(command, marks=pytest.mark.models) if " lm" in command else command for command in OTHERS],
+    ids=range(len(OTHERS)),
+)
 def test_each_other_command_runs(folder, rank_models, command):
     """One that asks a language model, one of labels, one of marks alone, one of judges alone."""
+    if " lm" in command:
+        make_lm(folder / "lm")
     if "ten.csv" in command:
         lines = ["id,label", *(f"r{n},{['yes', 'no'][n % 2]}" for n in range(40))]
         Path("gpt.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")

@@ -11,12 +11,15 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from ranker.datasets import sets
 
 PAGE = (Path(__file__).parents[2] / "docs" / "label-ten-rows.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"(?ms)^```(\w+)\n(.*?)^```", PAGE)
 
 
+@pytest.mark.models
 def test_a_newcomer_labels_ten_rows(tmp_path):
     """The page's code and commands, in order; ten true answers end the session, and the file decides."""
     environment = {

@@ -113,6 +113,7 @@ def wheel(tmp_path, monkeypatch):
     monkeypatch.setattr(suites, "bundled_suites", lambda: {name: tmp_path / "suites" / name for name in IN_THE_WHEEL})
 
 
+@pytest.mark.models
 @pytest.mark.parametrize("command", FACTORS)
 def test_factors_run_with_what_is_in_the_wheel(folder, wheel, command):
     """On a few rows; the columns and the backends are those that README shows."""
@@ -131,6 +132,7 @@ def test_factors_print_what_is_shown(folder, command):
     prints_what_is_shown(command)
 
 
+@pytest.mark.models
 def test_checkpoints_and_ten_rows(folder):
     """The rows are those of the tutorial, with columns of the usual names."""
     members = {model.name: model.source.path for model in load_suite(["hans-sub-mini"]).models}
@@ -169,6 +171,7 @@ def test_the_extras_that_journeys_need_are_there():
     assert {*named.split(",")} == {"lm", "web", "texts", "rankings"} <= {*setup["options.extras_require"]}
 
 
+@pytest.mark.models
 def test_prompts_run_on_any_model(folder):
     """The command is complete: with a model of random weights it names a prompt of the set."""
     write_reviews()

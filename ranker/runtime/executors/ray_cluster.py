@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from ranker.errors import UsageError, printed
+from ranker.errors import UsageError, check_installed, printed
 from ranker.files.buckets import check_listing, copied_from, copies_folder, local_path
 from ranker.runtime.base import Job
 from ranker.runtime.storage import contents_of, failures, place, put
@@ -35,12 +35,9 @@ CLIENT_PORT = 10001
 @contextmanager
 def connected(address: str) -> Iterator[None]:
     """Connect to a cluster, or start one; one that a script is connected to is used and left."""
-    try:
-        import ray
-    except ImportError as error:
-        raise UsageError(
-            "`executor`: ray needs a package: `pip install 'rank-models[ray]'`", option="executor"
-        ) from error
+    check_installed("`executor=ray`", "ray", option="executor")
+    import ray
+
     if ray.is_initialized():
         yield
         return

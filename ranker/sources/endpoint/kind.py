@@ -8,11 +8,10 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from ranker.errors import LabelError, UsageError, listed
+from ranker.errors import EXTRAS, LabelError, UsageError, check_installed
 from ranker.records import digest
 from ranker.sources.base import Machine, ModelInfo, Needs, ResourceCache, Source, SourceOptions
 from ranker.sources.endpoint.abilities import Abilities, Endpoint, Prompted, find_abilities, tokens_of
@@ -41,10 +40,7 @@ Options = EndpointOptions
 REVISION = 1
 """Version of asking and scoring, part of the store's key; raise it when answers change."""
 
-PACKAGES = ("httpx2", "stamina")
-"""Packages of the extra `endpoint`."""
-
-PRELOAD = (*PACKAGES, "ranker.sources.endpoint.scoring")
+PRELOAD = (*EXTRAS["endpoint"], "ranker.sources.endpoint.scoring")
 """Modules that every model behind a server needs."""
 
 
@@ -302,9 +298,7 @@ def sources(reference: Reference, options: SourceOptions, shelf: ResourceCache) 
     Raises:
         UsageError: the URL is malformed, there is no such prompt, or demonstrations are needed and no file has them.
     """
-    if missing := [package for package in PACKAGES if find_spec(package) is None]:
-        text = f"models of servers need {listed(missing)}: `pip install 'rank-models[endpoint]'`"
-        raise UsageError(text, option="models")
+    check_installed("a model of a server", "endpoint", option="models")
     chosen = options.of(EndpointOptions)
     if chosen.prices:
         chosen = replace(chosen, prices=os.path.abspath(chosen.prices))  # workers have another folder

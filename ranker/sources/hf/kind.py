@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from factors.types import Frozen
-from ranker.errors import ModelError, UsageError
+from ranker.errors import ModelError, UsageError, check_installed
 from ranker.sources.base import Machine, ModelInfo, Needs, ResourceCache, Source, SourceOptions, version
 from ranker.sources.hf import align, checkpoints
 from ranker.sources.hf.files import Files, open_checkpoint_files
@@ -221,8 +221,9 @@ def sources(reference: Reference, options: SourceOptions, shelf: ResourceCache) 
     """List the checkpoints that a reference names: one, or those in a folder. A missing one reports its error later.
 
     Raises:
-        UsageError: a part of a checkpoint is named.
+        UsageError: a part of a checkpoint is named, or the packages of checkpoints are not installed.
     """
+    check_installed("a checkpoint", "models", option="models", value=reference.place)
     if reference.part:
         raise UsageError(
             f"`models`: {reference.place}: a checkpoint has no parts (got #{reference.part})",

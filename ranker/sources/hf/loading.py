@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from ranker.errors import LabelError, ModelError, RankModelsError, first_line, listed
+from ranker.errors import LabelError, ModelError, RankModelsError, first_line, listed, need
 from ranker.limits import LIMITS, Limits
 from ranker.sources.hf import checkpoints, settings, tensors
 from ranker.sources.hf.files import Files
@@ -38,8 +38,6 @@ PANIC = "PanicException"
 """Name of what tokenizers and safetensors raise when their Rust panics; it is no Exception and cannot be imported."""
 SENTENCEPIECE = {"sentencepiece": "sentencepiece", "protobuf": "google.protobuf"}
 """Packages with which transformers reads a SentencePiece model, and a module of each."""
-GGUF_READERS = ("gguf", "accelerate")
-"""Packages with which transformers reads a GGUF file."""
 OTHER_TOKENIZERS = ("tiktoken.model",)
 """Tokenizer files that are named like a SentencePiece model and are none."""
 GENTLE_INITS = (True, False, None, "gaussian", "orthogonal", "eva")
@@ -134,9 +132,8 @@ def _gguf(files: Files, head: Head) -> tuple[PreTrainedModel, PreTrainedTokenize
     """Load the network and the tokenizer of a GGUF file; quantized weights become float32."""
     import transformers
 
-    if missing := [package for package in GGUF_READERS if not _has_module(package)]:
-        text = f"is a GGUF file; `pip install 'rank-models[lm]'` to read it (missing: {listed(missing)})"
-        raise ModelError.of(files.path, text)
+    if lack := need("lm"):
+        raise ModelError.of(files.path, f"is a GGUF file, which {lack}")
     with files.loadable() as folder, _parsed_once():
         options = {"gguf_file": files.gguf, "local_files_only": True}
         model = getattr(transformers, head.auto).from_pretrained(folder, dtype=torch.float32, **options)
@@ -172,10 +169,9 @@ def _adapter(
     files: Files, base: Files, options: Options, head: Head, label_map: Mapping[str, str] | None, bases: Bases
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase, Notes]:
     """Load the network and the tokenizer of a PEFT adapter and its base."""
-    try:
-        from peft import PeftConfig, PeftModel, load_peft_weights
-    except ImportError as error:
-        raise ModelError.of(files.path, "is a PEFT adapter; `pip install 'rank-models[peft]'` to load it") from error
+    if lack := need("peft"):
+        raise ModelError.of(files.path, f"is a PEFT adapter, which {lack}")
+    from peft import PeftConfig, PeftModel, load_peft_weights
 
     if not (options.allow_pickle or ADAPTER_WEIGHTS in files.weights):  # PEFT would look for it on the hub
         raise ModelError.of(files.path, f"has no {ADAPTER_WEIGHTS}; it must hold a saved adapter")

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ranker.errors import LabelError, ModelError, UsageError
+from ranker.errors import LabelError, ModelError, UsageError, check_installed
 from ranker.records import digest
 from ranker.sources.base import Machine, ModelInfo, Needs, ResourceCache, Source, SourceOptions, version
 from ranker.sources.hf import align, checkpoints
@@ -237,8 +237,10 @@ def sources(reference: Reference, options: SourceOptions, shelf: ResourceCache) 
     """List the prompted models that a reference names: each prompt, number of demonstrations and calibration is one.
 
     Raises:
-        UsageError: there is no such prompt, or demonstrations are needed and no file has them.
+        UsageError: there is no such prompt, demonstrations are needed and no file has them, or the packages of models
+            are not installed.
     """
+    check_installed("a language model", "models", option="models", value=reference.place)
     place = f"{reference.place}@{reference.revision}" if reference.revision else reference.place
     below = [*checkpoints_in(Path(place)), *_gguf_in(place)] if os.path.isdir(place) else []
     networks = [(_name_of(str(path)), str(path)) for path in below] or [(_name_of(place), place)]

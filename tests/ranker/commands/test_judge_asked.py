@@ -164,17 +164,17 @@ def test_answers_alike_tell_of_marks_without_a_judge(folder, rank_models):
 
 def test_a_package_that_compares_answers_is_needed_without_a_judge_alone(folder, rank_models, monkeypatch):
     """Beside a judge its absence is a note. Without one it ends the run before any model is asked."""
-    monkeypatch.setitem(sys.modules, "rapidfuzz.distance", None)
+    monkeypatch.setitem(sys.modules, "rapidfuzz", None)
     text_scores._common_length.cache_clear()
     status, out, _ = rank_models(*shlex.split(f"{MARKS} --judge lm --format json"))
     assert status == 0
     (note,) = (note for note in json.loads(out)["header"]["notes"] if "alike" in note)
-    assert note == "How alike answers are is not read: rouge-l needs rapidfuzz: pip install 'rank-models[texts]'."
+    assert note == "How alike answers are is not read: rouge-l needs rapidfuzz: `pip install 'rank-models[texts]'`."
     monkeypatch.setattr("ranker.runs.judges.gather_without_truth", None)  # it stops earlier
     status, _, err = rank_models(*shlex.split(MARKS))
     text_scores._common_length.cache_clear()
     assert status == 2
-    reason = "rouge-l needs rapidfuzz: pip install 'rank-models[texts]'"
+    reason = "rouge-l needs rapidfuzz: `pip install 'rank-models[texts]'`"
     assert err == f"rank-models: `--pool` is for comparing the models' answers: {reason}\n"
 
 

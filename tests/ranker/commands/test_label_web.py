@@ -404,7 +404,8 @@ def test_a_port_in_use_is_one_line(folder):
 
 def test_packages_that_are_missing_are_named(folder, monkeypatch):
     """With the extra that brings them."""
-    monkeypatch.setattr("ranker.commands.label.find_spec", lambda name: None)
+    for name in ("starlette", "uvicorn"):
+        monkeypatch.setitem(sys.modules, name, None)
     status, _, err = plain(folder, "", "--web")
     assert (status, err) == (2, "rank-models: `--web` needs starlette, uvicorn: `pip install 'rank-models[web]'`\n")
 

@@ -537,8 +537,9 @@ def test_what_changes_a_number_is_in_the_key(name):
 
 def test_a_missing_package_is_named(monkeypatch):
     """With what installs it."""
-    monkeypatch.setattr(kind, "find_spec", lambda name: None)
-    with pytest.raises(UsageError, match=r"need httpx2, stamina: `pip install 'rank-models\[endpoint\]'`"):
+    for name in ("httpx2", "stamina"):
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(UsageError, match=r"needs httpx2, stamina: `pip install 'rank-models\[endpoint\]'`"):
         kind.sources(Reference("http://127.0.0.1:9/v1"), SourceOptions(), ResourceCache())
 
 
