@@ -2,6 +2,7 @@
 
 import math
 import pickle  # noqa: TID251  # as processes do
+import sys
 from collections import deque
 from dataclasses import fields, replace
 from functools import partial
