@@ -4,11 +4,13 @@ PYTHON ?= python3
 DEMO := .venv-demo
 DEV := .venv-test
 LIGHT := .venv-light
+SITE := .venv-site
 LM_EVAL := .venv-lm-eval
 INSPECT := .venv-inspect
 SERVERS := .venv-servers
 RAY := .venv-ray
 PACKAGE := build/package
+CHECKERS := twine check-wheel-contents pyroma cyclonedx-bom
 WRITTEN := tests/ranker/sources/logs/programs
 # three processes of one thread each, for two cores: while one waits for a process of its own, another computes
 QUICK := OMP_NUM_THREADS=1 $(DEV)/bin/python -m pytest --numprocesses 3 --dist worksteal -m "not slow and not soak"
@@ -20,7 +22,7 @@ JOURNEYS := $(patsubst %,tests/ranker/test_%_page.py,ci costs endpoints judges l
 	tests/ranker/commands/test_report_command.py
 PIP := -m pip install --no-compile --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test light processors test-slow soak check package axe bench docs pictures suites logs servers ray clean
+.PHONY: demo test light processors test-slow soak check package axe bench docs gallery pictures suites logs servers ray clean
 
 demo: $(DEMO)/installed  ## rank the embedded models on the embedded examples
 	$(DEMO)/bin/rank-models --ood hans-sub --probe 10
@@ -51,12 +53,15 @@ package: $(DEV)/installed  ## what is published: built, checked, and installed a
 	rm -rf $(PACKAGE)
 	$(DEV)/bin/python -m build --quiet --no-isolation --outdir $(PACKAGE)/dist .
 	$(PYTHON) -m venv $(PACKAGE)/tools
-	$(PACKAGE)/tools/bin/python -m pip install --quiet --disable-pip-version-check twine
+	$(PACKAGE)/tools/bin/python -m pip install --quiet --disable-pip-version-check $(CHECKERS)
 	$(PACKAGE)/tools/bin/twine check --strict $(PACKAGE)/dist/*
+	$(PACKAGE)/tools/bin/check-wheel-contents $(PACKAGE)/dist/*.whl
+	$(PACKAGE)/tools/bin/pyroma --min=10 $(PACKAGE)/dist/*.tar.gz
 	$(PYTHON) -m venv $(PACKAGE)/env
 	$(PACKAGE)/env/bin/python $(PIP) torch
 	$(PACKAGE)/env/bin/python $(PIP) "$$(ls $(PACKAGE)/dist/*.whl)[models]"
 	cd $$(mktemp -d) && RANK_MODELS_STORE=store $(abspath $(PACKAGE))/env/bin/rank-models --ood hans-sub --probe 10
+	$(PACKAGE)/tools/bin/cyclonedx-py environment $(PACKAGE)/env/bin/python --output-file $(PACKAGE)/sbom.json
 	ls -l $(PACKAGE)/dist
 
 bench: $(DEV)/installed  ## ratios, measured side by side in one process
@@ -76,8 +81,11 @@ servers: $(SERVERS)/installed  ## real servers of language models, for the slow 
 ray: $(DEV)/installed $(RAY)/installed  ## the slow tests of Ray and of S3, on two nodes and a server that they start
 	PYTHONPATH=$(abspath $(RAY)) OMP_NUM_THREADS=1 $(DEV)/bin/python -m pytest -m slow tests/ranker/runtime/test_ray.py tests/ranker/runtime/test_ray_s3.py tests/ranker/runtime/test_store_s3.py
 
-docs: $(DEV)/installed  ## the documentation site: then `python3 -m http.server -d build/site` shows it
-	$(DEV)/bin/python docs/make_site.py
+docs: $(SITE)/installed  ## the documentation site: then `python3 -m http.server -d build/site` shows it
+	$(SITE)/bin/python docs/make_site.py
+
+gallery: $(DEV)/installed  ## the runs of models that the site shows, anew
+	$(DEV)/bin/python docs/gallery.py
 
 axe:  ## what finds faults of accessibility, for the slow tests of pages; needs npm
 	npm install --prefix build/npm --no-save axe-core@4.14.1
@@ -95,6 +103,11 @@ $(DEMO)/installed: setup.cfg pyproject.toml constraints.txt $(shell git ls-files
 $(LIGHT)/installed: setup.cfg pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(LIGHT)
 	$(LIGHT)/bin/python $(PIP) --editable '.[light]'
+	touch $@
+
+$(SITE)/installed: setup.cfg pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(SITE)
+	$(SITE)/bin/python $(PIP) --editable '.[docs]'
 	touch $@
 
 # beside the test tools and not among them: they would bring other versions
@@ -128,4 +141,4 @@ $(INSPECT)/installed:
 	touch $@
 
 clean:
-	rm -rf $(DEMO) $(DEV) $(LIGHT) $(LM_EVAL) $(INSPECT) $(SERVERS) $(RAY) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(DEMO) $(DEV) $(LIGHT) $(SITE) $(LM_EVAL) $(INSPECT) $(SERVERS) $(RAY) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,4 +1,7 @@
-"""The gallery of the site: pages that the product makes from the files and commands of the other pages."""
+"""The gallery of the site: pages that the product makes from the files and commands of the other pages.
+
+Runs of models are kept in docs/gallery, so that the site is built without them: `python docs/gallery.py` runs them anew.
+"""
 
 from __future__ import annotations
 
@@ -8,32 +11,36 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 DOCS = Path(__file__).parent
+RUNS = DOCS / "gallery"
 TEN = "--data ten.jsonl --columns text=before,text=after,label=gold"
 SIXTEEN = TEN.replace("ten.jsonl", "sixteen.jsonl")
+THREE = "--models model-a model-b model-c"
 PAGES = {
-    "decision": ("A decision by ten labelled rows", f"{TEN} --models model-a model-b model-c --save run.json"),
+    "decision": ("A decision by ten labelled rows", f"{TEN} {THREE}"),
     "labels": ("After ten labels, with unlabelled rows", f"{TEN} --pool rows.jsonl --models hans-sub-mini"),
     "predictions": ("Two models from a table of predictions", "--models wide.csv"),
     "evaluation": ("How often each method is right", "--ood hans-sub --limit 40"),
     "compare": ("Models over many sets", "compare results.csv --measures measures.csv"),
     "shift": ("The distances of domains", "shift hans-sub hans-con paws"),
-    "explain": (
-        "What models look at",
-        'explain --ood hans-sub --text "The poet that amused the clerk coughed." --text "The clerk coughed." '
-        "--models model-a model-c --factors CONF-H,INDEX-DIFF",
-    ),
-    "changes": ("What changed between two runs", "compare run.json later.json"),
+    "changes": ("What changed between two runs", "compare decision.json later.json"),
 }
 """Name of a page -> its title, and the command that makes it."""
+
+KEPT = {
+    **{name: command for name, (_, command) in PAGES.items() if name in ("decision", "labels", "evaluation")},
+    "later": f"{SIXTEEN} {THREE}",
+}
+"""Name of a run that is kept -> its command."""
 
 TOP = """\
 # Gallery
 
-These pages were made by the commands below them, when this site was built. Each is one file that
-needs no network. The files and models are those of the [tutorial](tutorial.md), of [labelling ten
+The commands below these pages make them. Each is one file that needs no network. Runs of models
+were kept by `--save`, and `rank-models report` made their pages when this site was built. The files and models are those of the [tutorial](tutorial.md), of [labelling ten
 rows](label-ten-rows.md), of [tables of predictions](tables.md) and of [many sets](compare.md).
 """
 
@@ -43,8 +50,11 @@ def make(folder: Path, work: Path) -> None:
     write_files(work)
     (folder / "gallery").mkdir()
     text = TOP
+    for name in KEPT:
+        shutil.copy(RUNS / f"{name}.json", work)
     for name, (title, command) in PAGES.items():
-        ranker(work, *shlex.split(command), "--format", "html", "--output", str(folder / "gallery" / f"{name}.html"))
+        made_by = ["report", f"{name}.json"] if name in KEPT else shlex.split(command)
+        ranker(work, *made_by, "--format", "html", "--output", str(folder / "gallery" / f"{name}.html"))
         see, page = f"See the page: {title[0].lower()}{title[1:]}", folder / "gallery" / f"{name}.html"
         picture = f"![{see}](gallery/{name}.png)" if screenshot(page) else see
         text += f"\n## {title}\n\n[{picture}](gallery/{name}.html)\n"
@@ -63,17 +73,24 @@ def screenshot(page: Path) -> bool:
 
 
 def write_files(work: Path) -> None:
-    """Write the files that the pages tell their readers to write, and a second run for the changes."""
+    """Write the files that the pages tell their readers to write."""
     page = {name: (DOCS / f"{name}.md").read_text(encoding="utf-8") for name in SOURCES}
     files = re.findall(r"(?ms)^cat > (\S+) <<'END'\n(.*?)^END", page["tutorial"])
     files += re.findall(r"(?ms)^```csv (\S+)\n(.*?)^```", page["compare"] + page["compare-tables"] + page["tables"])
     files += [("pool.py", code) for code in re.findall(r"(?ms)^```python\n(.*?)^```", page["label-ten-rows"])]
     for name, content in files:
         (work / name).write_text(content, encoding="utf-8")
+
+
+def keep_runs(work: Path) -> None:
+    """Run models on the files, and keep the runs."""
+    write_files(work)
     (work / "sixteen.jsonl").write_text((work / "ten.jsonl").read_text() + (work / "more.jsonl").read_text())
     for script in ("borrow.py", "pool.py"):
         python(work, script)
-    ranker(work, *shlex.split(f"{SIXTEEN} --models model-a model-b model-c --save later.json --output later.txt"))
+    for name, command in KEPT.items():
+        ranker(work, *shlex.split(command), "--save", f"{name}.json")
+        shutil.copy(work / f"{name}.json", RUNS)
 
 
 SOURCES = ("tutorial", "label-ten-rows", "tables", "compare", "compare-tables")
@@ -92,3 +109,8 @@ def python(work: Path, *arguments: str) -> None:
     done = subprocess.run([sys.executable, *arguments], cwd=work, env=environment, capture_output=True, text=True)
     if done.returncode:
         raise SystemExit(f"{shlex.join(arguments)}: {done.stderr}")
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as scratch:
+        keep_runs(Path(scratch))
