@@ -13,7 +13,8 @@ PACKAGE := build/package
 CHECKERS := twine check-wheel-contents pyroma cyclonedx-bom
 WRITTEN := tests/ranker/sources/logs/programs
 # three processes of one thread each, for two cores: while one waits for a process of its own, another computes
-QUICK := OMP_NUM_THREADS=1 $(DEV)/bin/python -m pytest --numprocesses 3 --dist worksteal -m "not slow and not soak"
+PROCESSES := OMP_NUM_THREADS=1 $(DEV)/bin/python -m pytest --numprocesses 3 --dist worksteal
+QUICK := $(PROCESSES) -m "not more and not slow and not soak"
 # what is compiled is kept, whatever the environment says; pip would compile on one core alone
 export PYTHONDONTWRITEBYTECODE :=
 JOURNEYS := $(patsubst %,tests/ranker/test_%_page.py,ci costs endpoints judges label_sets rankings shift votes) \
@@ -22,13 +23,16 @@ JOURNEYS := $(patsubst %,tests/ranker/test_%_page.py,ci costs endpoints judges l
 	tests/ranker/commands/test_report_command.py
 PIP := -m pip install --no-compile --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test light processors test-slow soak check package axe bench docs gallery pictures suites logs servers ray clean
+.PHONY: demo test more light processors test-slow soak check package axe bench docs gallery pictures suites logs servers ray clean
 
 demo: $(DEMO)/installed  ## rank the embedded models on the embedded examples
 	$(DEMO)/bin/rank-models --ood hans-sub --probe 10
 
 test: $(DEV)/installed  ## all quick tests
 	$(QUICK)
+
+more: $(DEV)/installed  ## further cases of what the quick tests try, and what takes some seconds each
+	$(PROCESSES) -m "more and not slow and not soak"
 
 light: $(LIGHT)/installed  ## the journeys that need no models, without torch
 	! $(LIGHT)/bin/python -c 'import torch' 2> /dev/null

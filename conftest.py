@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import tempfile
+from collections import Counter
 from collections.abc import Generator
 
 import pytest
@@ -21,6 +22,20 @@ def pytest_collection() -> Generator[None, object, object]:
     gc.enable()
     gc.set_threshold(10_000)
     return collected
+
+
+CASES = pytest.StashKey[Counter]()
+"""How many cases of each test were collected."""
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark the cases of a test behind the first few as `more`."""
+    if few := item.get_closest_marker("few"):
+        cases = item.session.stash.setdefault(CASES, Counter())
+        name = item.nodeid.partition("[")[0]
+        cases[name] += 1
+        if cases[name] > few.args[0]:
+            item.add_marker("more")
 
 
 @pytest.hookimpl(wrapper=True)

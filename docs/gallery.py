@@ -1,6 +1,6 @@
 """The gallery of the site: pages that the product makes from the files and commands of the other pages.
 
-Runs of models are kept in docs/gallery, so that the site is built without them: `python docs/gallery.py` runs them anew.
+Runs of models are kept in docs/gallery, so that the site is built without them: `make gallery` runs them anew.
 """
 
 from __future__ import annotations
@@ -40,8 +40,9 @@ TOP = """\
 # Gallery
 
 The commands below these pages make them. Each is one file that needs no network. Runs of models
-were kept by `--save`, and `rank-models report` made their pages when this site was built. The files and models are those of the [tutorial](tutorial.md), of [labelling ten
-rows](label-ten-rows.md), of [tables of predictions](tables.md) and of [many sets](compare.md).
+were kept by `--save`, and `rank-models report` made their pages when this site was built. The files
+and models are those of the [tutorial](tutorial.md), of [labelling ten rows](label-ten-rows.md), of
+[tables of predictions](tables.md) and of [many sets](compare.md).
 """
 
 

@@ -107,6 +107,7 @@ def printed(row):
     return re.findall(r"`([^`]+)`", said)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("command", RUN)
 def test_a_command_that_needs_no_model_runs(folder, rank_models, command):
     """It ends well, and prints what each row that is rebuilt by it says, whatever the white space between."""

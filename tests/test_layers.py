@@ -122,6 +122,7 @@ def wrong_imports(room, names):
             yield name
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("room", MAY_KNOW)
 def test_a_room_knows_only_what_lies_below_it(room):
     """What each may import stands in one table; a name in a string, "ranker.x.y:function", is an import, too."""
@@ -162,6 +163,7 @@ def test_every_room_is_in_the_table():
     assert rooms == set(MAY_KNOW)
 
 
+@pytest.mark.more
 def test_the_house_stays_low():
     """No circle of rooms, few floors and arrows, and few files that lie in no room."""
     found = arrows()
@@ -179,6 +181,7 @@ def test_a_circle_has_no_floor():
     assert floors({"a": ["b"], "b": ["c"], "c": []}) == {"c": 0, "b": 1, "a": 2}
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("package", "known"), [("factors", ()), ("ranker", ("factors",)), ("experiments", ("factors", "ranker"))]
 )
@@ -196,6 +199,7 @@ def test_factors_need_numpy_and_the_standard_library_only():
     assert not [row for row in wrong if row[1].partition(".")[0] not in allowed]
 
 
+@pytest.mark.more
 def test_modules_import_each_other_in_no_circle():
     """A module that needs one that needs it is two halves of one thing, or a type in the wrong place."""
     files = [file for package in PACKAGES for file in modules(package)]
@@ -240,6 +244,7 @@ def asks_the_mode(source):
                 yield node.lineno
 
 
+@pytest.mark.more
 def test_no_code_asks_which_mode_a_result_is_of():
     """A report has one table of renderers; everything else calls what both modes have."""
     files = [file for package in PACKAGES for file in modules(package)]
@@ -255,6 +260,7 @@ def named_flags(source):
             yield from re.findall(r"(?<!`)`(--?[a-z][a-z-]*)", node.value)
 
 
+@pytest.mark.more
 def test_messages_below_the_command_line_name_parameters():
     """Whoever calls from Python has no flags; `ranker.commands.program` makes flags of parameters for all others."""
     files = [file for package in ("factors", "ranker") for file in modules(package)]
@@ -323,6 +329,7 @@ def test_a_heavy_module_is_seen(source, heavy):
     assert ("ranker.high" in heavy_modules(needs)) == heavy
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"], ["ls", "ood"], ["ls", "factors"]])
 def test_answers_about_itself_load_nothing_heavy(arguments):
     """Help and lists answer at once: none of the heavy libraries is imported."""

@@ -75,6 +75,7 @@ def test_an_answer_is_a_range_of_tokens(encoder):
     assert encoder[1].decode(answer) == "old actor"
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("kind", ["tags", "spans"])
 def test_a_model_that_learnt_its_rows_answers_them(kind, encoder, tmp_path, monkeypatch):
     """Its outcomes are right, those of a model that learnt nothing are not, and files keep the answers of both."""

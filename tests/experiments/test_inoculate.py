@@ -202,6 +202,7 @@ def test_what_is_complete_is_not_trained_again(small, data_dir, tmp_path, traine
     assert trained == []
 
 
+@pytest.mark.more
 def test_a_killed_run_goes_on_where_it_was(small, data_dir, tmp_path, trained, monkeypatch):
     """Killed while a member is written, the next run takes what is complete and trains the rest to the same weights."""
     inoculate.inoculate(small, data_dir, tmp_path / "whole", QUIET)
@@ -229,6 +230,7 @@ def test_a_killed_run_goes_on_where_it_was(small, data_dir, tmp_path, trained, m
     assert not list((tmp_path / "out").rglob("*.partial"))
 
 
+@pytest.mark.more
 def test_only_what_changed_is_trained_again(small, changed, data_dir, tmp_path, trained):
     """A new seed of one member leaves the others as they are; a new shared stage leaves none."""
     inoculate.inoculate(small, data_dir, tmp_path / "out", QUIET)
@@ -404,6 +406,7 @@ def from_checkpoint(small, data_dir, tmp_path):
     return lambda path=base: replace(small, bases={"tiny": recipe.Base(path=str(path))}), base
 
 
+@pytest.mark.more
 def test_a_base_in_a_directory_is_known_by_its_content(from_checkpoint, data_dir, tmp_path, trained, monkeypatch):
     """However its path is written; other weights in the same place are another base."""
     of, base = from_checkpoint

@@ -41,6 +41,7 @@ def entries(folder):
     return {one["name"]: one for one in json.loads((folder / SUITE).read_text(encoding="utf-8"))["models"]}
 
 
+@pytest.mark.more
 def test_a_run_is_trained_once_and_ends_where_it_would_have(kept, once, data_dir, tmp_path, trained):
     """Its checkpoints are members with accuracies of their own; the last bit of every finished member is the same."""
     trained.clear()
@@ -92,6 +93,7 @@ def test_a_second_run_trains_nothing(kept, data_dir, tmp_path, trained):
     assert trained == []
 
 
+@pytest.mark.more
 def test_a_killed_run_leaves_its_checkpoints_and_ends_the_same(
     kept,
     once,
@@ -130,6 +132,7 @@ def test_a_killed_run_leaves_its_checkpoints_and_ends_the_same(
     assert not list(folder.rglob("*.partial"))
 
 
+@pytest.mark.more
 def test_checkpoints_can_be_added_to_a_member_that_is_complete(kept, once, data_dir, trained):
     """It is trained again for them, and stays as it is; the others are not."""
     finished = (once / "half" / "training.json").read_bytes()
@@ -198,6 +201,7 @@ def test_a_checkpoint_that_diverged_is_not_kept(changed, data_dir, tmp_path):
     assert not (tmp_path / "out" / "half").exists()
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("tune", ["head", "head-then-all"])
 def test_checkpoints_of_other_ways_to_tune(changed, data_dir, tmp_path, tune):
     """What is trained for a while only is written whole, and the end is that without checkpoints."""
@@ -211,6 +215,7 @@ def test_checkpoints_of_other_ways_to_tune(changed, data_dir, tmp_path, tune):
     assert len({weights(folder, name) for name in POINTS}) == 3
 
 
+@pytest.mark.more
 def test_points_say_the_run_and_compare_reads_them(kept, data_dir, tmp_path, capsys):
     """A column names it where there is one; compare says that models of one run go together."""
     folder = inoculate.inoculate(kept, data_dir, tmp_path / "out", QUIET).parent

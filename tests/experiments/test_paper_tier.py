@@ -50,6 +50,7 @@ def data_dir(tmp_path):
     return tmp_path / "data"
 
 
+@pytest.mark.more
 def test_the_papers_models_of_hans(checkpoint, data_dir, tmp_path):
     """Eight members of three families are trained, and the tier's tables find them, with their accuracies."""
     shipped = recipe.load("hans-paper")

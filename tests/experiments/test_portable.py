@@ -41,6 +41,7 @@ DIGESTS = {
 """The same on Intel's Emerald Rapids, and on AMD's EPYC (Rome) as QEMU emulates it."""
 
 
+@pytest.mark.more
 @pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="kernels of x86-64 processors")
 def test_weights_are_the_same_on_every_processor():
     """To the last bit, whatever the processor that runs this; docs/suites.md says on which others it was run."""

@@ -25,6 +25,7 @@ def distance(training, difference, half=0.02, probe=10):
     return Distance("hans-con", "shap", "CONST", probe, training, 0.8 + difference, 0.8, difference, *ends)
 
 
+@pytest.mark.more
 def test_a_training_is_measured_as_rank_does():
     """For each K; a set without a designed factor has none."""
     found = list(distances(CON, 3, ["occlusion"], Runtime(), population=24))
@@ -63,6 +64,7 @@ def test_numbers_are_written_in_percent():
     assert (row["training"], row["probe"], row["difference"], row["pairwise"]) == ("2", "10", "5.0", "85.0")
 
 
+@pytest.mark.more
 def test_the_command_trains_what_is_missing_and_measures_all(capsys, tmp_path, monkeypatch):
     """The first training is the embedded suite; the second is made once, with other seeds, and measured."""
     seeds = []

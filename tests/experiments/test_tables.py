@@ -359,6 +359,7 @@ def test_csv_has_a_line_a_cell():
     assert (second["here"], second["low"], second["published"], second["difference"]) == ("", "", "9.2", "")
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("form", "begins"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
 @pytest.mark.parametrize("number", ["4", "5"])
 def test_figures_are_drawn_the_same_each_time(form, begins, number):
@@ -385,6 +386,7 @@ def two_suites(tmp_path):
     return options
 
 
+@pytest.mark.more
 def test_the_command_prints_a_table(capsys, two_suites, tmp_path):
     """The table goes to stdout; a second time everything comes out of the store."""
     store = tmp_path / "store"

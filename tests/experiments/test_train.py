@@ -92,6 +92,7 @@ def test_number_of_steps(rows, stage, steps):
     assert train.number_of_steps(rows, stage) == steps
 
 
+@pytest.mark.more
 def test_a_model_learns_what_can_be_learnt(tiny, examples):
     """Two layers learn from 64 pairs which of them are beginnings: the loss falls far below chance."""
     model, tokenizer = tiny

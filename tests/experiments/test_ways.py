@@ -342,6 +342,7 @@ def test_phases_add_up_to_the_steps():
         assert sum(count for _, count in tuning.phases(Tune("head-then-all", head_share=share), 7)) == 7
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     "way",
     [

@@ -7,6 +7,8 @@ import shlex
 import sys
 from pathlib import Path
 
+import pytest
+
 PAGE = (Path(__file__).parents[2] / "docs" / "custom-factors.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"(?ms)^```(\w+)\n(.*?)^```", PAGE)
 
@@ -18,6 +20,7 @@ def given(command, rank_models):
     return out
 
 
+@pytest.mark.more
 def test_the_tutorial_runs(tmp_path, monkeypatch, rank_models):
     """From top to bottom, in one folder: what is said to be printed is printed."""
     monkeypatch.chdir(tmp_path)

@@ -108,6 +108,7 @@ def test_the_page_shows_the_workflow():
     assert all(f"uses: {action}\n" in own for action in used)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("outcome", "status"), [("pass", 0), ("fail", 3)])
 @pytest.mark.parametrize("writer", WRITERS)
 def test_the_workflow_goes_from_two_logs_to_a_check(logs, writer, outcome, status):
@@ -126,6 +127,7 @@ def test_the_workflow_goes_from_two_logs_to_a_check(logs, writer, outcome, statu
     assert "| lost |" in summary if outcome == "fail" else "| lost |" not in summary
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(("outcome", "status"), [("pass", 0), ("fail", 3)])
 def test_the_job_of_gitlab_leaves_tests(logs, outcome, status):
     """A file at the place that the job names, whose failures are the check's."""

@@ -31,6 +31,7 @@ def folder(tmp_path, monkeypatch):
     Path("prices.toml").write_text(re.search(r"(?s)```toml\n(.*?)```", PAGE)[1])
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("text", COMMANDS, ids=range(len(COMMANDS)))
 def test_each_command_prints_what_is_shown(text, rank_models):
     """Each line, whatever the blanks between cells and where lines are broken."""
@@ -41,6 +42,7 @@ def test_each_command_prints_what_is_shown(text, rank_models):
     assert [line for line in lines if " ".join(line.split()) not in flat] == []
 
 
+@pytest.mark.more
 def test_the_code_prints_what_is_shown():
     """From Python as from the command line."""
     printed = io.StringIO()

@@ -81,6 +81,7 @@ def program(folder):
     return run
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("command", "shown"), COMMANDS, ids=[command for command, _ in COMMANDS])
 def test_each_command_prints_what_is_shown(program, command, shown):
     """Line by line, whatever the blanks between cells."""
@@ -97,6 +98,7 @@ def test_each_is_short_and_in_a_file_of_its_own():
     assert max(map(len, code.values())) < MOST_LINES
 
 
+@pytest.mark.more
 def test_help_lists_what_the_package_adds(program):
     """Among the tasks, metrics, logs and backends; without a file of ours that names it."""
     out = " ".join(program("run", "--help").stdout.split())
@@ -110,6 +112,7 @@ def test_help_lists_what_the_package_adds(program):
         assert re.search(rf"[ (,]{name}[,).;]", about[:1500]), (name, about[:1500])
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("name", "content", "text"),
     [

@@ -593,6 +593,7 @@ def _imported(tmp_path_factory):
     page_of(file)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("count", [20, pytest.param(20_000, marks=pytest.mark.soak)])
 @pytest.mark.parametrize("name", READERS)
 def test_whatever_is_in_a_file_is_a_result_or_one_line(name, count, tmp_path):

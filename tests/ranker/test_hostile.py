@@ -284,6 +284,7 @@ def test_a_card_names_no_file_outside_of_the_data_directory(tmp_path, key, name)
 NAMES = ("../x", "<script>alert(1)</script>", "[red]x[/red]", "$(touch canary)|%s{0}")
 
 
+@pytest.mark.more
 def test_a_name_is_only_a_name(tmp_path, rank_models, monkeypatch):
     """Names that would be a path, markup or a command elsewhere are shown as they are, and nothing comes of them."""
     monkeypatch.chdir(tmp_path)
@@ -326,6 +327,7 @@ def test_a_gzip_bomb_is_bounded(tmp_path, content):
         tracemalloc.stop()
 
 
+@pytest.mark.more
 def test_a_bomb_among_checkpoints_is_one_model_less(tmp_path, canary, rank_models, monkeypatch):
     """A poisoned checkpoint is listed with its reason, the others are ranked, and the exit status is 1."""
     monkeypatch.setenv("RANK_MODELS_STORE", str(tmp_path / "store"))

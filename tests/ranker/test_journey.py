@@ -97,6 +97,7 @@ def test_the_page_has_the_whole_way():
     assert ["--batch" in arguments for arguments, _ in STEPS] == [False, False, True, False, False, False]
 
 
+@pytest.mark.more
 def test_the_journey_with_small_models(tmp_path):
     """By the page's words alone, from the command line, with models, rows and labels in a folder of one's own."""
     known = {model.name: model.source.path for model in suites.load(["hans-sub-mini"]).models}

@@ -19,6 +19,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "label-ten-rows.md").read_text(enco
 BLOCKS = re.findall(r"(?ms)^```(\w+)\n(.*?)^```", PAGE)
 
 
+@pytest.mark.more
 @pytest.mark.models
 def test_a_newcomer_labels_ten_rows(tmp_path):
     """The page's code and commands, in order; ten true answers end the session, and the file decides."""

@@ -77,6 +77,7 @@ def written(path, **columns):
     return path
 
 
+@pytest.mark.more
 def test_small_parquet_files_cost_little(tmp_path):
     """Texts of 64 MB that stand there 200 times, an unused list of 10 million numbers, 100,000 texts of 90 kB."""
     short = pa.array(["a b"] * 200)
@@ -114,6 +115,7 @@ def many_parts(path, count):
     return path
 
 
+@pytest.mark.more
 def test_parts_of_an_archive_are_counted_before_they_are_looked_at(tmp_path):
     """A million of them, in an `.npz` file and in an export of doccano."""
     (_, arrays), (people, _) = measured(*(many_parts(tmp_path / f"a.{ending}", 1_000_000) for ending in ("npz", "zip")))
@@ -246,6 +248,7 @@ def test_a_pipe_is_not_waited_for(tmp_path, rank_models, name):
 WIDE = [f"column {number}" for number in range(15_000)]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("ending", ["csv", "tsv", "jsonl"])
 def test_a_message_names_a_few_of_many_columns(tmp_path, ending):
     """The first ones and how many more there are, of a file that has thousands."""

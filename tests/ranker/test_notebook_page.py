@@ -23,6 +23,7 @@ def texts(cell):
     return ["".join(output["data"]["text/plain"]) for output in cell["outputs"] if "data" in output]
 
 
+@pytest.mark.more
 def test_every_cell_shows_what_the_notebook_holds():
     """One after the other, in plain Python; cells that need IPython itself are run by the slow test."""
     names = {}

@@ -112,6 +112,7 @@ def graded():
 MODELS = (Lengths("flat", 0.2), Lengths("steep", 2.0), Lengths("turned", -0.5))
 
 
+@pytest.mark.more
 def test_all_three_stand_in_every_format_of_an_evaluation(graded):
     """The metric's column comes first, the method has a curve, and the sources' names are those of the models."""
     quick = next(method for method in methods.BUILTIN if method.name == "AVG-CONF")
@@ -147,6 +148,7 @@ def test_all_three_stand_in_every_format_of_a_decision(graded):
         assert "steep" in text
 
 
+@pytest.mark.more
 def test_the_command_line_takes_them_by_their_names(registered, tmp_path, capsys):
     """`--models`, `--method` and `--methods` know what a package registers; every command works."""
     rows = sets.load("hans-sub", limit=40).examples

@@ -47,6 +47,7 @@ def test_there_are_patterns():
     } <= PATTERNS.keys()
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("name", PATTERNS)
 def test_the_time_of_a_pattern_grows_no_faster_than_the_text(name):
     """Whichever piece the text repeats, and however it ends: twice the text, at most 2.5 times the time."""
@@ -77,6 +78,7 @@ def taken(pattern, text):
     return least
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(("pattern", "linear"), [(r"a+a+b", False), (r"a{1,30}b", True)])
 def test_a_pattern_that_goes_back_is_seen(monkeypatch, pattern, linear):
     """Twice from each place to the end takes eight times as long for twice the text, on a busy machine too."""

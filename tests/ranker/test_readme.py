@@ -113,6 +113,7 @@ def wheel(tmp_path, monkeypatch):
     monkeypatch.setattr(suites, "bundled_suites", lambda: {name: tmp_path / "suites" / name for name in IN_THE_WHEEL})
 
 
+@pytest.mark.few(1)
 @pytest.mark.models
 @pytest.mark.parametrize("command", FACTORS)
 def test_factors_run_with_what_is_in_the_wheel(folder, wheel, command):

@@ -59,6 +59,7 @@ def write_tables(number):
         Path(f"{model}.csv").write_text("\n".join(["id,prediction", *(f"{n},{cell}" for n, cell in enumerate(cells))]))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("command", COMMANDS)
 def test_each_command_of_the_page_runs(folder, rank_models, command):
     """It ends well, and puts a model first by the metric that it names."""
@@ -72,6 +73,7 @@ def test_each_command_of_the_page_runs(folder, rank_models, command):
     assert metric in {"span-f1", "exact-match", "rouge-2", "spearman", "rouge-l", "overlap", encoder}
 
 
+@pytest.mark.more
 def test_the_words_behind_tags_are_shown(folder, rank_models):
     """Each model's own answer has scores; of a run, the factors that the page names are in the table."""
     explained = re.findall(r"(?m)^rank-models (explain .*)$", PAGE)
@@ -150,6 +152,7 @@ def run(arguments, rank_models):
     return out
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("code", "said"),
     [
@@ -173,6 +176,7 @@ def test_a_metric_of_ones_own_that_is_none_is_one_line(folder, rank_models, code
     assert (status, err.count("\n"), said in err) == (2, 1, True), err
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

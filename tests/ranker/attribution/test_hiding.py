@@ -61,6 +61,7 @@ def notes(models, data, settings, **named):
     return [note for note in found.notes if "means something to these models" in note]
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     ("token", "settings", "other"),
     [pytest.param("[MASK]", MASK, QUICK, marks=pytest.mark.slow), ("[PAD]", QUICK, MASK)],
@@ -75,6 +76,7 @@ def test_a_token_that_speaks_is_told_of(loud, models, data, token, settings, oth
     assert notes(speaking, data, other) == []
 
 
+@pytest.mark.more
 def test_what_is_known_of_it_needs_no_model(loud, data, tmp_path, monkeypatch):
     """The rows are in the store like all others."""
     store, models = Store(tmp_path / "store"), loud("[MASK]")
@@ -83,6 +85,7 @@ def test_what_is_known_of_it_needs_no_model(loud, data, tmp_path, monkeypatch):
     assert notes(models, data, MASK, runtime=Runtime(store=store)) == first != []
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(("settings", "lacks"), [(MASK, "pad_token"), (QUICK, "mask_token")])
 def test_a_tokenizer_without_the_other_token_is_not_asked(loud, data, caplog, settings, lacks):
     """Such a model is ranked like any other; nothing is said of what its words are hidden behind."""

@@ -294,6 +294,7 @@ def test_progress_counts_every_example_once():
     assert sum(told) == len(EXAMPLES) > len(told)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", ENCODERS)
 def test_every_encoder_is_complete_alone_and_in_company(classifier, name):
     """On each common encoder the scores add up, and an example's neighbours do not change them."""
@@ -306,6 +307,7 @@ def test_every_encoder_is_complete_alone_and_in_company(classifier, name):
         np.testing.assert_allclose(row.probs, alone.probs, atol=1e-5)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", ENCODERS)
 def test_rounding_is_not_taken_for_a_bend(classifier, checkpoint, name):
     """In bfloat16 gaps stay whatever the points; the search for more of them ends, and the scores are those."""

@@ -224,6 +224,7 @@ def test_a_lone_word_stands_in_the_middle_of_the_other_segment():
     assert across_tree(segment, word) == ((1, 0), (2, 3))
 
 
+@pytest.mark.more
 def test_segments_first_says_of_two_texts_only_what_each_is_alone(trained, hans):
     """Why that tree is not the default: the difference of the segments' sums is f(first alone) - f(second alone).
 
@@ -255,6 +256,7 @@ def test_segments_first_says_of_two_texts_only_what_each_is_alone(trained, hans)
     assert off["across"] < 0.8 * off["segments"]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("tree", "number"), [("across", 0), ("across", 7), ("segments", 7)])
 def test_values_are_those_of_shap(shap, trained, hans, tree, number):
     """Its own Partition explainer with the same tree, an equivalent masker and no limit finds the same values."""

@@ -45,6 +45,7 @@ def test_the_main_job_prints_models_and_methods(rank_models):
     assert "embedded suite" in err
 
 
+@pytest.mark.more
 def test_the_second_run_asks_no_model(rank_models, monkeypatch):
     """What was computed is kept: the same command again loads no model, and says the same bytes."""
     command = ("--ood", "hans-sub", *QUICK, "--format", "json", "--models", *few_models(8)[::3])
@@ -58,6 +59,7 @@ def test_the_second_run_asks_no_model(rank_models, monkeypatch):
     assert first[0] == 0
 
 
+@pytest.mark.more
 def test_seeds_decide_the_numbers(rank_models):
     """The same seed gives the same JSON, byte for byte, and another seed gives another."""
     command = ("--ood", "hans-sub", *QUICK, "--format", "json", "--draws", "50", "--models", *few_models(8)[::3])
@@ -65,6 +67,7 @@ def test_seeds_decide_the_numbers(rank_models):
     assert rank_models(*command)[1] != rank_models(*command, "--seed", "1")[1]
 
 
+@pytest.mark.more
 def test_json_has_the_stable_fields(rank_models):
     """A program can read the answer: schema version, models, methods and pairs."""
     answer = json.loads(
@@ -78,6 +81,7 @@ def test_json_has_the_stable_fields(rank_models):
     assert all(0 <= accuracy <= 1 for accuracy in accuracies.values())
 
 
+@pytest.mark.more
 def test_a_factor_of_ones_own_stands_in_the_table(rank_models, tmp_path):
     """A file with one decorated function adds a row to the table."""
     file = tmp_path / "my_factors.py"
@@ -108,6 +112,7 @@ def crash(a, example):
 """
 
 
+@pytest.mark.more
 def test_a_factor_of_ones_own_that_always_fails_is_no_coin(rank_models, tmp_path, ten):
     """It has no row in the table but a reason, and the exit status tells of it; one that is nan is only named."""
     file = tmp_path / "own.py"
@@ -131,6 +136,7 @@ def test_a_factor_of_ones_own_that_always_fails_is_no_coin(rank_models, tmp_path
     assert "`--method`: EMPTY cannot order these models: is defined on no example" in said
 
 
+@pytest.mark.more
 def test_one_broken_model_among_five(rank_models, tmp_path):
     """Four models are ranked, the failure is listed with its reason, and the exit status tells of it."""
     broken = tmp_path / "broken"
@@ -240,6 +246,7 @@ def test_wrong_arguments_get_one_line(rank_models, arguments, status, message):
     assert one_line(err).startswith(message)
 
 
+@pytest.mark.more
 def test_a_folder_without_weights(rank_models, tmp_path):
     """A model folder without weights is named, with what it lacks; with one model left there is nothing to rank."""
     bare = tmp_path / "bare"
@@ -252,6 +259,7 @@ def test_a_folder_without_weights(rank_models, tmp_path):
     assert one_line(err) == "nothing to rank: 1 of 2 models failed"
 
 
+@pytest.mark.more
 def test_the_hub_is_asked_for_a_model_once_a_run(rank_models, ten, tmp_path, monkeypatch):
     """Labels, weights and key are of one revision; by every command, also where one of the models is not to be had."""
     folders, asked = dict(zip(("org/a", "org/b"), few_models(8)[::7], strict=True)), []
@@ -286,6 +294,7 @@ def test_the_hub_is_asked_for_a_model_once_a_run(rank_models, ten, tmp_path, mon
     assert "c is left out: `--models`: org/c is no directory, and the hub does not give it: not there" in err
 
 
+@pytest.mark.more
 def test_labels_that_cannot_be_mapped(rank_models, tmp_path):
     """Labels that are not the task's are not guessed; unnamed ones ask for `--label-map`."""
     for name, labels in (("colours", ["red", "blue"]), ("unnamed", ["LABEL_0", "LABEL_1"])):
@@ -309,6 +318,7 @@ def test_labels_that_cannot_be_mapped(rank_models, tmp_path):
     assert rank_models("--ood", "hans-sub", *QUICK, "--models", *copies, "--config", table)[0] == 0
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("more", "says"),
     [
@@ -377,6 +387,7 @@ def test_an_option_that_takes_one_value_is_given_once(rank_models):
     assert "2 times" not in rank_models("-q", "--quiet", "--models", "x", "--models", "y", "--ood", "hans-sub")[2]
 
 
+@pytest.mark.more
 def test_a_dry_run_says_what_is_missing(rank_models, tmp_path):
     """`--dry-run` counts the passes that would be made and says how long they take; it keeps nothing."""
     models = (few_models(1)[0], few_models(8)[7])
@@ -433,6 +444,7 @@ def test_a_label_map_that_fits_no_model_is_pointed_out(rank_models, tmp_path):
         assert "`--label-map`" not in said
 
 
+@pytest.mark.more
 def test_a_dry_run_of_a_decision_counts_the_pool(rank_models, tmp_path):
     """And the truth, which nobody knows, is not among what is predicted."""
     ten, pool = tmp_path / "ten.jsonl", tmp_path / "pool.jsonl"
@@ -471,6 +483,7 @@ def test_an_option_of_the_other_mode_is_refused(rank_models, given, message):
     assert message in one_line(err)
 
 
+@pytest.mark.more
 def test_columns_are_of_the_in_domain_rows_too(rank_models, tmp_path):
     """Which stand beside a set whose columns are known."""
     home = tmp_path / "home.csv"
@@ -534,6 +547,7 @@ def test_no_arguments_show_the_help(rank_models):
     assert err.startswith("Usage: rank-models store")
 
 
+@pytest.mark.more
 def test_settings_of_a_backend(rank_models):
     """Settings stand behind the backend's name, go into the provenance, and are checked."""
     models = (few_models(1)[0], few_models(8)[7])
@@ -555,6 +569,7 @@ def test_settings_of_a_backend(rank_models):
         assert message in one_line(err)
 
 
+@pytest.mark.more
 def test_a_smaller_population(rank_models):
     """`--population` bounds what is explained; the truth stays that of all rows."""
     models = (few_models(1)[0], few_models(8)[7])
@@ -565,6 +580,7 @@ def test_a_smaller_population(rank_models):
     assert few["evaluation"]["models"][0]["outcome"] == whole["evaluation"]["models"][0]["outcome"]
 
 
+@pytest.mark.more
 def test_a_kept_run_is_reported_again(rank_models, tmp_path):
     """What `--save` keeps gives the same report in every format, without a model, and says what command made it."""
     models = (few_models(1)[0], few_models(8)[7])
@@ -615,6 +631,7 @@ def test_a_model_below_chance_at_home_is_pointed_out(rank_models, tmp_path):
     assert "untouched is right on only" not in out
 
 
+@pytest.mark.more
 def test_options_from_a_file(rank_models, tmp_path):
     """`--config` holds options, the command line wins, and an unknown key is refused."""
     file = tmp_path / "run.toml"

@@ -60,6 +60,7 @@ def write(name, rows):
         writer.writerows(rows)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", [name for name in GENERAL if name != "parquet"])  # which is bytes, for a file
 def test_a_table_in_each_format(run, name):
     """What the library finds, written; of a page eight figures, too."""
@@ -91,6 +92,7 @@ def test_json_and_csv_hold_fractions(run):
         assert 0 < other["value"] < 1
 
 
+@pytest.mark.more
 def test_options_reach_the_library(run):
     """Each changes what is written as the argument of that name does."""
     write("measures.csv", measures())
@@ -107,6 +109,7 @@ def test_options_reach_the_library(run):
         assert run("table.csv", "--format", "json", *option)[1] == wanted, option
 
 
+@pytest.mark.more
 def test_figures_are_files(run, tmp_path):
     """As PNG, SVG and PDF: ranks, critical differences, a trend a set."""
     assert run("table.csv", "--plots", "figures", "-o", "answer.txt")[0] == 0
@@ -119,6 +122,7 @@ def test_figures_are_files(run, tmp_path):
     assert names == {f"{stem}.{ending}" for stem in stems for ending in ("png", "svg", "pdf")}
 
 
+@pytest.mark.more
 def test_measures_of_sets_are_drawn_by_level(run, tmp_path):
     """A radar chart for each level of two sets; the terminal has values, drops and correlations by level."""
     write("measures.csv", measures())

@@ -95,6 +95,7 @@ def test_ctrl_c_while_processes_begin_is_one_line(tmp_path):
     assert ended(process) == (130, STOPPED)
 
 
+@pytest.mark.more
 def test_ctrl_c_amid_the_start_of_a_process_is_one_line(tmp_path):
     """The server has forked it, and it waits for its work: a start that is broken off would leave its traceback."""
     process = started(tmp_path, *FEW, "--workers", "2", "--isolate", first=AMID)
@@ -132,6 +133,7 @@ def test_ctrl_c_at_random_moments_is_one_line(tmp_path, answer, isolated, count)
     assert stopped >= count // 4, "most runs were over before they were stopped"
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("streams", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
 def test_a_stream_that_is_closed_is_nothing_to_speak_of(tmp_path, streams):
     """The program works; what it would have said is gone. No file of its own takes the stream's place."""
@@ -205,6 +207,7 @@ def short():
         yield Path(folder)
 
 
+@pytest.mark.more
 @pytest.mark.skipif(sys.platform != "linux", reason="the folders of other systems have longer names")
 @pytest.mark.parametrize(
     "number",

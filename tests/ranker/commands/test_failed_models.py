@@ -31,6 +31,7 @@ def write(name, header, rows):
 OPTIONS = ("--data", "rows.csv", "--prompts", "prompt.toml", "--store", "store", "--format", "csv", "--models")
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("more", "status", "said"), [
     ((), 1, []),
     (("--not-worse-than", "same"), 3, ["same by more than 2.0 points: dead failed"]),

@@ -49,6 +49,7 @@ def found(out):
     return json.loads(out)["decision"]
 
 
+@pytest.mark.more
 def test_a_language_model_marks_the_answers(folder, rank_models):
     """Each answer once, by its prompt; people's marks are a table, and the second run asks nothing."""
     dry = rank_models(*shlex.split(f"{MARKS} --judge lm --dry-run"))
@@ -200,6 +201,7 @@ def test_labels_of_a_judge_are_votes(folder, rank_models):
     assert "The pool adds 50 rows, read without labels." in content["decision"]["notes"]
 
 
+@pytest.mark.more
 def test_references_of_a_judge_are_anchors(folder, rank_models):
     """A judge's answers are what the models' are compared with, beside each other's."""
     write_csv("gpt.csv", ["id", "reference"], [[f"q{n}", "the man ran and a dog slept"] for n in range(8)])
@@ -222,6 +224,7 @@ def test_references_of_a_judge_are_anchors(folder, rank_models):
     )
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
@@ -255,6 +258,7 @@ def test_python_takes_marks_and_answers_too(folder):
     assert ranking.decision.scale == (1, 5)
 
 
+@pytest.mark.more
 def test_label_reads_a_judge_that_labels_or_writes(folder, rank_models, monkeypatch):
     """Labels vote, references are anchors, and the command of the report names the judge; marks are for `run`."""
     monkeypatch.setattr(sys, "stdin", io.StringIO("1\n2\n"))

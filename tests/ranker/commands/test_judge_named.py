@@ -31,6 +31,7 @@ def folder(tmp_path, monkeypatch):
 RUN = "--models people.csv --range 1 5 --judge gpt=gpt.csv --judge mine.csv"
 
 
+@pytest.mark.more
 def test_a_judge_stands_beside_people(folder, rank_models):
     """The order by both, what each judge is worth, whom it flatters, and the order by people alone."""
     status, out, err = rank_models(*shlex.split(f"{RUN} --format json --save run.json"))
@@ -57,6 +58,7 @@ def test_a_judge_stands_beside_people(folder, rank_models):
     ]
 
 
+@pytest.mark.more
 def test_a_judge_that_says_nothing_is_named_and_left_out(folder, rank_models):
     """All marks alike: no worth, no bias, and the numbers of people alone."""
     write_csv("dull.csv", ["id", *NAMES], [[f"r{n}", 3, 3, 3] for n in range(100)])
@@ -81,6 +83,7 @@ def test_what_a_judge_left_out_is_said(folder, rank_models):
     assert "A is a judge and is ranked: it may think better of itself." in notes
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [

@@ -122,6 +122,7 @@ def _ended(monkeypatch):
             shown.close()
 
 
+@pytest.mark.more
 def test_a_session_in_a_terminal(folder):
     """One key a label, cannot tell, skip, undo several steps back, what the models said once answered, guidelines."""
     (folder / "guide.txt").write_text("Good is \x1b[31mgood.\n")
@@ -168,6 +169,7 @@ def test_a_session_in_a_terminal(folder):
     assert sorted(path.name for path in folder.glob(".labels*")) == []
 
 
+@pytest.mark.more
 def test_w_shows_what_the_models_looked_at_once_they_were_shown(folder):
     """By SHAP, each model's words, and no factor; not before the answer, and an answer given after it is marked."""
     suite = load_suite(["hans-sub-mini"])
@@ -228,6 +230,7 @@ def test_w_is_not_offered_where_answers_lie_in_files(folder):
     assert [row["label"] for row in kept(folder)] == ["bad", "good"]
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("seen", [False, True])
 def test_ctrl_c_in_the_middle_is_one_line(folder, seen):
     """Before an answer, or while predictions are shown: status 130, all that was said is kept, and it goes on."""
@@ -253,6 +256,7 @@ def test_ctrl_c_in_the_middle_is_one_line(folder, seen):
     assert again.close() == 0
 
 
+@pytest.mark.more
 def test_what_was_pressed_before_a_row_or_together_is_no_answer(folder):
     """An arrow, or something pasted, is none."""
     shown = Terminal(folder)
@@ -266,6 +270,7 @@ def test_what_was_pressed_before_a_row_or_together_is_no_answer(folder):
     assert shown.close() == 0
 
 
+@pytest.mark.more
 def test_texts_are_inert(folder):
     """Signs that a terminal would obey are shown; line ends stay."""
     pool = folder / "pool.csv"
@@ -281,6 +286,7 @@ def test_texts_are_inert(folder):
     shown.close()
 
 
+@pytest.mark.more
 def test_a_second_process_is_refused(folder):
     """In one line; it can go on once the first has ended."""
     shown = Terminal(folder)
@@ -304,6 +310,7 @@ def test_a_session_goes_on_where_it_stopped(folder):
     assert len(once) == 4
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("kills", [3, pytest.param(200, marks=pytest.mark.soak)])
 def test_killed_after_any_answer_nothing_is_lost(folder, kills):
     """Whenever the line after an answer is there, the answer is on the disk; killed then, the same command goes on."""
@@ -323,6 +330,7 @@ def test_killed_after_any_answer_nothing_is_lost(folder, kills):
         assert not list(folder.glob("*.tmp"))
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("change", "status", "says"),
     [
@@ -437,6 +445,7 @@ def test_answers_given_before_are_compared_with_those_of_others(folder):
     assert (status, err) == (0, "1 row has answers that differ: \\u001b[2JFine or not?\n")
 
 
+@pytest.mark.more
 def test_it_ends_when_little_is_lost_by_any_of_the_best(folder):
     """After five answers at least: what may be taken, and what is lost by it."""
     status, out, err = plain(folder, "1" * ROWS, "--shortfall", "100", "--until", "1")
@@ -472,6 +481,7 @@ def test_it_ends_when_it_is_enough_or_the_budget_is_spent(folder):
     assert "saved in left.csv; the same command resumes" in out
 
 
+@pytest.mark.more
 def test_where_the_pool_has_all_labels_nothing_is_asked(folder):
     """The end says so, with a command that runs; no limit is to be raised, since no row is left."""
     lines = [f"r{n},Row {n} of the pool.,{KNOWN[n % 2]}\n" for n in range(ROWS)]
@@ -507,6 +517,7 @@ def test_a_session_with_one_label_says_so_near_its_end_and_first_of_all_at_its_e
     assert "recall" not in out
 
 
+@pytest.mark.more
 def test_torch_is_not_imported(folder):
     """Where the predictions are in files."""
     code = (
@@ -547,6 +558,7 @@ def answer(shown, key="1"):
     return shown.until("of the pool.")
 
 
+@pytest.mark.more
 def test_what_another_program_wrote_is_taken_in(folder):
     """A label that was changed, a row that was added, and one that was taken away: the session goes on."""
     shown = Terminal(folder)
@@ -576,6 +588,7 @@ def test_what_another_program_wrote_is_taken_in(folder):
     assert {row["annotator"] for row in now} == {"ann", "bob"}
 
 
+@pytest.mark.more
 def test_what_contradicts_is_kept_twice(folder):
     """Another program has answered the very row that stands there, otherwise: both versions are on the disk."""
     shown = Terminal(folder)
@@ -593,6 +606,7 @@ def test_what_contradicts_is_kept_twice(folder):
     assert [line["label"] for line in kept(folder, "labels-session-1.csv")] == ["bad", "bad"]
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(("key", "left"), [("1", 2), ("u", 0)])
 def test_what_cannot_be_read_is_left_as_it_is(folder, key, left):
     """Half a file of another program is not written over, nor is what was answered, or taken back, lost."""
@@ -607,6 +621,7 @@ def test_what_cannot_be_read_is_left_as_it_is(folder, key, left):
     assert len(kept(folder, "labels-session-1.csv")) == left
 
 
+@pytest.mark.more
 def test_a_file_that_was_removed_is_written_again(folder):
     """With all that was answered."""
     shown = Terminal(folder)

@@ -74,6 +74,7 @@ def by_length(row):
     return {-1: "1", 0: "0", 1: "2"}[int(np.sign(len(row["answer_a"]) - len(row["answer_b"])))]
 
 
+@pytest.mark.more
 def test_votes_are_kept_as_a_file_of_votes(folder, report):
     """A winner by side, a tie, a row skipped and one taken back; the same command resumes; `--votes FILE` reads it."""
     status, out, err = votes(folder, ["1", "2", "0", "s", "1", "u", "2", "q"], "--seed", "3")
@@ -108,6 +109,7 @@ def test_no_name_is_shown_before_the_end(folder, kind):
     assert "which model leads" not in out
 
 
+@pytest.mark.more
 def test_sides_are_drawn_and_pairs_are_balanced(folder):
     """Each two models meet equally often, each row comes once before one comes again, and sides vary."""
     votes(folder, ["1"] * 18 + ["q"])
@@ -120,6 +122,7 @@ def test_sides_are_drawn_and_pairs_are_balanced(folder):
     assert {first for row in rows for first in [row["model_a"] < row["model_b"]]} == {True, False}
 
 
+@pytest.mark.more
 def test_equal_answers_are_ties_unasked(folder):
     """They are kept as such and never shown; undo goes back to the last vote of a person."""
     status, out, _ = votes(folder, ["1"] * 20 + ["u", "2", "q"])
@@ -134,6 +137,7 @@ def test_equal_answers_are_ties_unasked(folder):
     assert [row["winner"] for row in rows if row["picked"] != "known"] == ["model_a"] * 19 + ["model_b"]
 
 
+@pytest.mark.more
 def test_a_session_and_its_report_say_the_same(folder, report):
     """P of the same votes, and of the same marks of whole rows, are equal."""
     votes(folder, ["1", "2", "2", "1", "0", "1", "q"])
@@ -147,6 +151,7 @@ def test_a_session_and_its_report_say_the_same(folder, report):
     assert sure(out) == pytest.approx(found["models"][0]["p_near_best"], abs=0.005)
 
 
+@pytest.mark.more
 def test_votes_end_by_shortfall(folder):
     """Once little is lost by taking the leader; never before five votes."""
     keys = [by_length(row) for row in asked_rows(folder)]
@@ -168,6 +173,7 @@ def asked_rows(folder):
     return [row for row in kept(folder, "all.csv") if row["picked"] != "known"]
 
 
+@pytest.mark.more
 def test_marks_are_kept_as_a_table_of_marks(folder):
     """All answers of a row one after the other, an answer that cannot be told, undo, and a scale of one's own."""
     status, out, err = marks(folder, ["1", "2", "u", "3", "5", "0", "4", "4", "q"])
@@ -189,6 +195,7 @@ def test_one_row_of_marks_is_no_certainty(folder):
     assert "within 0.04 of a mark of the best) >99 %" not in out
 
 
+@pytest.mark.more
 def test_a_judge_stands_beside_votes_and_marks(folder, report):
     """A file of its votes or marks counts, and the command of the report names it."""
     with (folder / "gpt.csv").open("w", newline="") as file:
@@ -220,6 +227,7 @@ def test_what_says_nothing_of_answers_is_refused(folder, more, message):
     assert (status, err.strip()) == (2, f"rank-models: {message}")
 
 
+@pytest.mark.more
 def test_what_has_changed_since_is_refused(folder):
     """A model that is missing, an answer that is another one, a row with another text, and another kind of file."""
     votes(folder, ["1", "1", "1", "1", "q"])
@@ -247,6 +255,7 @@ def test_what_has_changed_since_is_refused(folder):
     assert "a vote needs the column 'id'" in err
 
 
+@pytest.mark.more
 def test_one_model_and_missing_answers(folder):
     """Answers are compared where there are two; a model that answered nothing else is never shown there."""
     assert votes(folder, [], models=MODELS[:1])[2].strip() == (
@@ -264,6 +273,7 @@ def texts(state):
     return json.dumps(state, ensure_ascii=False)
 
 
+@pytest.mark.more
 def test_the_page_names_no_model_before_the_end(folder, monkeypatch):
     """Not in any reply, whatever is asked; the file is that of the terminal; at the end names and report are there."""
 
@@ -302,6 +312,7 @@ def test_the_page_names_no_model_before_the_end(folder, monkeypatch):
     assert timeless[0] == timeless[1]
 
 
+@pytest.mark.more
 def test_the_page_shows_all_answers_of_a_row_to_mark(folder, monkeypatch):
     """And which of them is meant; the report is that of marks."""
 

@@ -64,6 +64,7 @@ def asked(out):
     return [(int(topic), int(number), int(count), name) for _, topic, number, count, name in DOCUMENT.findall(out)]
 
 
+@pytest.mark.more
 def test_each_grade_is_kept(folder):
     """A session for each grade: the next document of the same query waits, and the last one makes its label."""
     waiting = asked(graded(folder, ["q"])[1])[0]
@@ -91,6 +92,7 @@ def answers(folder, queries):
         graded(folder, ["u"] * (count - 1) + [str(grade(topic, name)) for name in names] + ["q"])
 
 
+@pytest.mark.more
 def test_documents_are_the_first_of_all_models(folder):
     """Place by place, at most twenty and no deeper than the metric reads, each once, in an order that a seed gives."""
     runs = {}
@@ -131,6 +133,7 @@ def test_undo_goes_back_document_by_document(folder):
     assert asked(out)[-1][0] == before[0][0]
 
 
+@pytest.mark.more
 def test_a_session_and_its_report_say_the_same(folder, monkeypatch, rank_models):
     """The command at the end reads the grades; the session counts queries, and grades beside them."""
     answers(folder, 1)
@@ -187,6 +190,7 @@ def test_documents_are_for_rankings(folder):
     assert "grades.csv: 'grades_so_far' must be documents with 0, 1, 2, 3 (got '{\"d1\": 9}')" in err
 
 
+@pytest.mark.more
 def test_the_page_grades_as_the_terminal_does(folder, monkeypatch):
     """The same documents in the same order, without a model's name; undo, a grade that is none, and the end."""
     count = asked(graded(folder, ["q"])[1])[0][2]

@@ -61,6 +61,7 @@ def label(run, output="labels.csv", keys="1q", **given):
     return [text for text in TEXTS if all(segment in out for segment in text)], err
 
 
+@pytest.mark.more
 def test_models_are_asked_about_a_thousand_rows_first(folder, run, asked):
     """Seeded ones, the same for all models and in every store; in the next session none, and no model is loaded."""
     first, err = label(run)
@@ -89,6 +90,7 @@ def test_models_are_asked_about_a_thousand_rows_first(folder, run, asked):
     assert (done.returncode, first[1][0] in done.stdout) == (0, True), done.stderr
 
 
+@pytest.mark.more
 def test_once_all_rows_are_predicted_all_are_used(folder, run, asked):
     """Rows that others have labelled are always among them, and answers that were given before stay."""
     label(run)

@@ -42,6 +42,7 @@ def ticked(folder, keys, *more):
 ROW = re.compile(r"^Row \d+$", re.MULTILINE)
 
 
+@pytest.mark.more
 def test_boxes_are_ticked_by_keys(folder, monkeypatch, rank_models):
     """Each row has the labels that were ticked and not unticked, none too; the report reads the file."""
     truth = json.loads((folder / "truth.json").read_text())

@@ -56,6 +56,7 @@ def batch(folder, count, *more, output="batch.csv"):
     return [row["text"] for row in kept(folder, output)]
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("rule", ["order", "random"])
 def test_typed_texts_make_the_file_that_a_filled_batch_is(folder, rule):
     """The same rows in the same order with the same texts: `--data` ranks by both alike; one tells what picked them."""
@@ -85,6 +86,7 @@ def test_typed_texts_make_the_file_that_a_filled_batch_is(folder, rule):
     assert [model.expected is None for model in typed_in.models] == [rule != "random"] * 3
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("rows", [ROWS, MAX_COMPARED_ROWS + 200])
 def test_a_session_says_what_a_decision_by_its_answers_says(folder, rows):
     """The order and P(best) are those of ANCHORS on the same rows and pool; of a large pool the same ones are read."""
@@ -112,6 +114,7 @@ def test_a_session_says_what_a_decision_by_its_answers_says(folder, rows):
     assert session.next() == answered[-1]
 
 
+@pytest.mark.more
 def test_a_session_of_texts_ends_once_little_is_lost(folder):
     """By default at a point, after five answers or more; with none allowed it goes on until it is certain."""
     truth = json.loads((folder / "truth.json").read_text())
@@ -215,6 +218,7 @@ def test_the_page_keeps_what_the_terminal_keeps(folder, monkeypatch):
     assert timeless(folder, "page.csv") == timeless(folder)
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("more", [(), ("--metric", "rouge-1")])
 def test_the_page_ends_with_the_report(folder, monkeypatch, capsys, more):
     """By ANCHORS and the metric that rows were chosen by; the command that is printed makes it, too."""

@@ -236,6 +236,7 @@ def test_nothing_answers_without_the_token(served):
     assert served(visit) == 0
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     "headers",
     [
@@ -410,6 +411,7 @@ def test_packages_that_are_missing_are_named(folder, monkeypatch):
     assert (status, err) == (2, "rank-models: `--web` needs starlette, uvicorn: `pip install 'rank-models[web]'`\n")
 
 
+@pytest.mark.more
 def test_neither_help_nor_the_terminal_imports_a_server(folder):
     """A counter of the work done: what is imported."""
     code = (
@@ -452,6 +454,7 @@ class Served:
         return self.process.returncode, output
 
 
+@pytest.mark.more
 def test_the_token_is_in_no_list_of_processes(folder):
     """The browser is called with a file that only the user can read; it is gone once the program has ended."""
     with contextlib.closing(SimpleNamespace(close=lambda: shown.process.kill())):

@@ -57,6 +57,7 @@ def test_a_decision_has_them_unasked_where_rows_have_such_words(run):
     assert not [name for name in AGREEMENT if name in plain]
 
 
+@pytest.mark.more
 def test_a_card_names_the_columns(run):
     """A set then ranks by them like by any factor."""
     status, out, _ = run("--ood", "moods", "--include", ".", "--probe", "2", "--attribution", "phrases")

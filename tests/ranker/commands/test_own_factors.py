@@ -83,6 +83,7 @@ ANSWERS = len(ROWS) * len(MODELS)
 """Rows that models are run on for their answers."""
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("names", ["ACC", "ACC,length.py", "length.py"])
 def test_factors_of_answers_cost_a_pass_a_row(run, passes, names):
     """Neither the time of a pass is measured, nor anything attributed."""
@@ -90,6 +91,7 @@ def test_factors_of_answers_cost_a_pass_a_row(run, passes, names):
     assert passes["rows"] == LOADING + ANSWERS
 
 
+@pytest.mark.more
 def test_factors_of_attributions_cost_their_evaluations(run, passes):
     """Each row costs SHAP's evaluations, a row that repeats once, beside the answer; two such factors cost as one."""
     status, out, _ = run("--factors", "ACC,predicted.py", "--format", "json")
@@ -104,6 +106,7 @@ def test_factors_of_attributions_cost_their_evaluations(run, passes):
     assert passes["rows"] - LOADING == alone
 
 
+@pytest.mark.more
 def test_the_cost_is_told_before_it_is_paid(run, passes):
     """A message names the factors that read attributions, and the passes; of answers alone there is nothing to tell."""
     _, _, messages = run("--factors", "ACC,length.py,predicted.py")

@@ -42,6 +42,7 @@ def run(tmp_path, monkeypatch, rank_models):
     return lambda *arguments: rank_models(*arguments, "--models", "a", "b")
 
 
+@pytest.mark.more
 def test_a_set_of_single_texts_is_ranked_by_its_factors(run):
     """They stand in the table unasked, as factors; those that compare two texts do not."""
     status, out, _ = run("--ood", "moods", "--include", ".", "--probe", "2")
@@ -50,6 +51,7 @@ def test_a_set_of_single_texts_is_ranked_by_its_factors(run):
     assert [row[0] for row in rows if row[1:] == ["factor"]] == list(SINGLE)
 
 
+@pytest.mark.more
 def test_a_card_names_the_factor_that_breaks_ties(run, tmp_path):
     """Else NLL does, which needs no attribution: such a set has no sum of ACC and a factor."""
     command = ("--ood", "moods", "--include", ".", "--probe", "2", "--format", "json")
@@ -92,6 +94,7 @@ def test_a_text_is_explained_with_them(run):
     assert [line.split()[0] for line in out.splitlines() if line.startswith(SINGLE)] == list(SINGLE)
 
 
+@pytest.mark.more
 def test_with_three_labels_they_are_left_out_and_why(tmp_path):
     """One label is attributed, and these factors are about the predicted or the true one."""
     labels = ("negative", "neutral", "positive")

@@ -264,6 +264,7 @@ def test_lines_are_cut():
     assert escape_text(f"{'a' * 2_000}\n{'b' * 5_000}") == f"{'a' * 2_000}\n{'b' * 2_000}... (5,000 characters)"
 
 
+@pytest.mark.more
 def test_nothing_is_told_in_another_way():
     """One function tells; reports, what is asked, and the log have a place of their own each, which escapes as well."""
     allowed = {

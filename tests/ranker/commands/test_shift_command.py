@@ -26,6 +26,7 @@ def test_it_answers_in_a_sentence_for_each_domain(run):
     assert "nearly do" in out
 
 
+@pytest.mark.more
 def test_every_format_has_the_same_numbers(run):
     """As the name of the file ends, or as `--format` says."""
     found = {}

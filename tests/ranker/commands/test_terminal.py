@@ -153,6 +153,7 @@ def endless(tmp_path):
             "forever.py", "--store", "store"]  # fmt: skip
 
 
+@pytest.mark.more
 def test_a_factor_that_never_ends_is_named_on_a_terminal(begun, endless, tmp_path):
     """With the model that it is applied to; Ctrl-C ends it in one line, and the terminal is as it was."""
     shown = begun(endless, cwd=tmp_path)
@@ -166,6 +167,7 @@ def test_a_factor_that_never_ends_is_named_on_a_terminal(begun, endless, tmp_pat
     assert shown.as_found()
 
 
+@pytest.mark.more
 def test_a_factor_that_never_ends_is_named_in_a_log(endless, tmp_path):
     """A line names it, and Ctrl-C adds one."""
     process = subprocess.Popen(
@@ -191,6 +193,7 @@ def children(number):
         return []
 
 
+@pytest.mark.more
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_a_worker_that_is_killed_leaves_the_terminal_as_it_was(begun, tmp_path):
     """Its model is left out with one line, the others are ranked, and keys and cursor are those of before."""
@@ -224,6 +227,7 @@ def bar(begun, what):
     return shown
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("by_key", [True, False])
 def test_a_session_that_is_stopped_goes_on(label, by_key):
     """By Ctrl-Z, or by a signal: meanwhile the shell has its terminal; afterwards keys answer rows."""
@@ -241,6 +245,7 @@ def test_a_session_that_is_stopped_goes_on(label, by_key):
     assert label.as_found()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_session_that_is_ended_gives_the_terminal_back(label, number):
     """Whatever ends it."""
@@ -249,6 +254,7 @@ def test_a_session_that_is_ended_gives_the_terminal_back(label, number):
     assert label.as_found()
 
 
+@pytest.mark.more
 def test_a_bar_that_is_stopped_shows_the_cursor(begun):
     """It goes on afterwards."""
     shown = bar(begun, "time.sleep(2)")
@@ -315,6 +321,7 @@ COLOUR = re.compile(r"\x1b\[(?:[0-9]+;)*(?:3|4|9|10)[0-8][0-9;]*m")
 """A colour of the text or of its ground; bold and dim are none."""
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("command", "value"), [*((name, "1") for name in COLOURED), ("label", None), ("explain", None), ("compare", None)]
 )

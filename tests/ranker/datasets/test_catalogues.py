@@ -120,6 +120,7 @@ def write(folder, card, layout, rows):
     return path
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("name", CARDS)
 def test_each_layout_is_read_from_a_made_file(name, tmp_path):
     """Targets are those of the paper's rules, whatever form the file has."""

@@ -306,6 +306,7 @@ def test_swapping_is_the_same_from_either_side(words, random):
     assert bool(first) == (words != other)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("word", ["the ", "that ", "girls that sing ", ", ", "x"])
 def test_a_text_of_the_largest_size_can_be_marked(rule, word):

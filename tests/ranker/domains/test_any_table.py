@@ -50,6 +50,7 @@ def compared(rows, missing):
     return found
 
 
+@pytest.mark.more
 @settings(max_examples=150)
 @given(ROWS, st.sampled_from(["sets", "models", "ranks"]))
 def test_any_rows_are_compared_or_refused_in_one_line(rows, missing):
@@ -58,6 +59,7 @@ def test_any_rows_are_compared_or_refused_in_one_line(rows, missing):
     assert not isinstance(found, str) or "\n" not in found
 
 
+@pytest.mark.more
 @settings(max_examples=30)
 @given(GRIDS, st.sampled_from(["sets", "models", "ranks"]), st.booleans())
 def test_any_grid_has_an_order_or_says_why_not(grid, missing, in_domain):

@@ -39,6 +39,7 @@ def runs():
     return [*found, run_on("large", rows((0.9, 0.75, 0.5), 60, 9))]
 
 
+@pytest.mark.more
 def test_values_and_rows_are_those_of_the_runs(runs):
     """Means over labelled rows, each set a task; the intervals of ranks are over rows, too."""
     found = compare(runs)
@@ -62,6 +63,7 @@ def test_the_best_on_average_is_that_of_draws_of_each_set(runs):
     assert (known.first, known.second) == ("bert", "lstm")
 
 
+@pytest.mark.more
 def test_the_set_with_few_labels_needs_more(runs):
     """Not the one of which 60 rows are labelled."""
     known = compare(
@@ -94,6 +96,7 @@ def test_what_is_no_decision_has_no_such_part(runs):
         compare([runs[0], runs[0]])
 
 
+@pytest.mark.more
 def test_the_report_says_who_is_best_on_average(runs):
     """In a sentence, and as a table."""
     shown = report.document(compare(runs))

@@ -33,6 +33,7 @@ def halves(rng, texts):
     return [domain(name, [texts[n] for n in part]) for name, part in zip("ab", np.array_split(order, 2), strict=True)]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["hans-sub", "msgs-verb", "paws"])
 def test_two_halves_of_a_set_are_near(name):
     """Of three splits all; a hundred are a slow test."""
@@ -71,6 +72,7 @@ def test_sets_of_one_task_are_far_and_of_two_are_other():
     assert found.pairs[0].p < 0.01
 
 
+@pytest.mark.more
 def test_a_third_set_changes_nothing():
     """A pair is measured by itself: with the seed come all of its numbers."""
     a, b, c = (domain(name, embedded(name)) for name in ("hans-sub", "hans-con", "paws"))

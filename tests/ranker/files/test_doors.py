@@ -145,6 +145,7 @@ def reference(folder, door, kind):
     return through_json(folder, door, "r" if kind.startswith("r-") else "plain" if kind in UNQUOTED else "")
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_rows_of_data(folder, kind):
     """`--data`: the rows with a label, with their ids and texts, by which answers find them."""
@@ -156,6 +157,7 @@ def test_rows_of_data(folder, kind):
     assert ended.accuracies == pytest.approx(RIGHT, abs=1e-12)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("kind", KINDS)
 def test_rows_of_a_pool(folder, kind):
     """`--pool`: all rows with a text; the order of the models is that of the same pool as JSON lines."""
@@ -166,6 +168,7 @@ def test_rows_of_a_pool(folder, kind):
     assert ended.found["decision"]["notes"] == other.found["decision"]["notes"]
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_wide_table(folder, kind):
     """`--models`: rows, truth and a column for each model."""
@@ -175,6 +178,7 @@ def test_a_wide_table(folder, kind):
     assert found(ended) == expected(kind)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("kind", KINDS)
 def test_answers_of_a_model(folder, kind):
     """`--data` and `--models`: the answers of one model, found by their ids."""
@@ -187,6 +191,7 @@ def test_answers_of_a_model(folder, kind):
     assert found(ended) == expected(kind)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("kind", KINDS)
 def test_rows_to_label(folder, kind):
     """`label --batch`: three of the rows without a label, with their ids and texts as they are."""
@@ -203,6 +208,7 @@ def test_rows_to_label(folder, kind):
     assert {row["id"]: row["text"] for row in chosen}.items() <= known.items()
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("kind", KINDS)
 def test_rankings(folder, kind):
     """`--task ranking`: lists of documents as references and as answers, each in a file of the kind."""
@@ -222,6 +228,7 @@ RANKED = {
 """Relevant documents of queries, and what two systems found."""
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("kind", KINDS)
 def test_label_sets(folder, kind):
     """`--task label-sets`: labels with a separator, and columns of 0 and 1, in files of the kind."""
@@ -263,6 +270,7 @@ def gains():
     return means
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_domain(folder, kind):
     """`shift`: as many texts, of as many words, the same labels and distances as of the same rows as JSON lines."""

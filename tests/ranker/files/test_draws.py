@@ -83,6 +83,7 @@ def test_drawn_rows_of_every_kind_of_file_are_those_of_the_whole(kind, tmp_path)
     agree(path, 100)
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("wide", [True, False])
 @pytest.mark.parametrize("count", [20, pytest.param(400, marks=pytest.mark.slow)])
 def test_a_second_reader_finds_the_same_cells(count, wide, tmp_path_factory):
@@ -113,6 +114,7 @@ STRAY = {
 }
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("kind", STRAY)
 @pytest.mark.parametrize("place", [0, 1_500, 2_999])
 def test_one_cell_decides_the_type_of_its_column_wherever_it_stands(kind, place, tmp_path):
@@ -267,6 +269,7 @@ def test_rows_in_memory_are_at_most_twice_those_that_are_drawn(rows):
     assert peak <= 2 * 500 + 1_000 + 10
 
 
+@pytest.mark.more
 def test_memory_does_not_grow_with_the_rows(tmp_path):
     """Python's memory at its peak is the same for 4,000 rows and for 16,000."""
     peaks = []

@@ -51,6 +51,7 @@ def test_a_footer_has_a_limit():
         footers.read_footer(io.BytesIO(written()), "a", Limits(footer=100))
 
 
+@pytest.mark.more
 def test_any_damage_is_one_line_or_none():
     """Each byte of a footer cut off or changed."""
     content = written(TABLE.slice(0, 10))

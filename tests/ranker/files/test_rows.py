@@ -94,6 +94,7 @@ def test_a_file_in_another_encoding_is_bounded_as_any(tmp_path):
         list(reader.read_columns(tmp_path / "b.csv", "cp1252", Limits(file=50)).rows())
 
 
+@pytest.mark.more
 def test_what_unpacks_to_a_thousand_times_its_size_is_refused(tmp_path, monkeypatch):
     """Once it is large; a small file of one label may pack as well as that."""
     path = tmp_path / "a.csv.gz"

@@ -76,6 +76,7 @@ DOORS = {
 """What writes a file of the name `out`."""
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "door", [one if one in ("save", "csv", "batch") else pytest.param(one, marks=pytest.mark.slow) for one in DOORS]
 )
@@ -91,6 +92,7 @@ def test_a_full_disk_leaves_what_was_there(there, door):
     assert {*os.listdir()} == before
 
 
+@pytest.mark.more
 def test_a_full_disk_leaves_each_figure_whole(there):
     """Of those that were there none is cut."""
     shutil.rmtree("figures", ignore_errors=True)
@@ -102,6 +104,7 @@ def test_a_full_disk_leaves_each_figure_whole(there):
     assert {path.name: path.read_bytes() for path in Path("figures").iterdir()} == before
 
 
+@pytest.mark.more
 def test_a_full_disk_leaves_the_answers_of_a_session(there):
     """What was answered is there; the answer that cannot be kept is not."""
     ended = program(*LABEL, "-o", "labels.csv", stdin="1\n1\nq\n")
@@ -160,6 +163,7 @@ def test_a_file_of_another_owner_is_refused(tmp_path, monkeypatch):
     assert os.listdir(tmp_path) == ["out"]
 
 
+@pytest.mark.more
 def test_a_read_only_file_is_refused(there):
     """Root included: somebody meant it to stay."""
     Path("out").write_text("old")
@@ -185,6 +189,7 @@ def test_a_link_stays_a_link(tmp_path):
     assert sorted(os.listdir(tmp_path / "far")) == ["file", "none"]
 
 
+@pytest.mark.more
 def test_what_a_link_leads_to_is_locked(there):
     """Two sessions by way of two links to one file do not write over each other's answers."""
     from ranker.runtime.storage import lock_file
@@ -210,6 +215,7 @@ def test_a_pipe_is_written_through(tmp_path):
     assert stat.S_ISFIFO(pipe.stat().st_mode)
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("redirected", [False, True])
 def test_stdout_by_its_name_is_written_through(there, redirected):
     """Through a pipe, or behind what somebody else wrote into a file."""
@@ -249,6 +255,7 @@ def writing(source):
             yield ast.unparse(node)
 
 
+@pytest.mark.more
 def test_nothing_is_written_in_another_way():
     """One function writes files of the user, so that none is ever half of one."""
     found = {}

@@ -120,6 +120,7 @@ def kind_of(said: str) -> str:
     return " ".join("..." if any(sign in word for sign in "'\"/0123456789") else word for word in words)[:150]
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("wide", [True, False], ids=["wide", "pairs"])
 @pytest.mark.parametrize(
     "count", [30, pytest.param(150, marks=pytest.mark.slow), pytest.param(2500, marks=pytest.mark.soak)]
@@ -340,6 +341,7 @@ CASES = {
 """What was read wrongly once, each with rows of our own."""
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", CASES)
 def test_what_was_read_wrongly_once(folder, name):
     """Each has the accuracies that one counts by hand, and two models are compared on all rows with a truth."""
@@ -357,6 +359,7 @@ def test_what_was_read_wrongly_once(folder, name):
     assert case.refused or not ended.refused, ended.said
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("where", "word"),
     [*(("truth", word) for word in ("NA", "n/a", "nan", "NULL", "None", "#N/A")), ("answers", "NA"), ("rows", "NA"),

@@ -30,6 +30,7 @@ def test_what_is_plain_goes_through(tmp_path):
     assert plain.accuracies == strict.accuracies
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("files", "arguments", "says"),
     [

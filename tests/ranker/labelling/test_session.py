@@ -74,6 +74,7 @@ def test_the_same_answers_say_the_same_in_any_order():
     assert second.next() == first.next()
 
 
+@pytest.mark.more
 def test_a_skipped_row_comes_back_and_one_that_cannot_be_told_does_not():
     """After so many other rows, or when no other is left."""
     predicted, truth = some_pool(rows=30)
@@ -117,6 +118,7 @@ def test_random_rows_are_any_rows():
     assert rows != sorted(rows)
 
 
+@pytest.mark.more
 def test_labels_that_the_votes_do_not_describe_raise_an_alarm():
     """Eight models agree closely and find both labels as often, and every answer is one of these."""
     rng = np.random.default_rng(0)

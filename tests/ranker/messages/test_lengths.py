@@ -27,6 +27,7 @@ MOST = 300
 """Characters of a message with the name of the program before it."""
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(("name", "message"), [(row[0], row[2]) for row in MESSAGES], ids=[row[0] for row in MESSAGES])
 def test_each_message_is_short(name, message):
     """Those of the tables are, with the names of their files; one of them holds a path of 300 characters."""
@@ -60,6 +61,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("kind", HOSTILE)
 @pytest.mark.parametrize(("count", "width"), [(2, 5_000), (30, 60), (1_500, 12)])
 def test_many_and_long_names_make_no_long_message(kind, count, width):

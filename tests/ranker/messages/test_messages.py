@@ -10,6 +10,7 @@ from ranker.errors import RankModelsError
 MESSAGES = [*of_inputs.MESSAGES, *of_language_models.MESSAGES, *of_runs.MESSAGES]
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(("provoke", "message"), [row[1:] for row in MESSAGES], ids=[row[0] for row in MESSAGES])
 def test_a_message_is_printed_whole(tmp_path, monkeypatch, provoke, message):
     """The words are these, and the place of the error stands among them."""

@@ -121,6 +121,7 @@ def test_a_decision_is_drawn_with_its_intervals():
 # ---- files and pages
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("extension", figures.FORMATS)
 @pytest.mark.parametrize("draw", [figures.learning_curve, figures.distribution])
 def test_the_same_figure_has_the_same_bytes(draw, extension):
@@ -137,6 +138,7 @@ def test_drawing_leaves_matplotlib_as_it_was():
     assert dict(matplotlib.rcParams) == before
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("make", EXPECTED)
 @pytest.mark.parametrize("name", [*HOSTILE, "$x^2$", r"$\undefined{", "=cmd", "模型 🤖"])
 def test_a_name_is_text_in_every_figure(name, make):
@@ -173,6 +175,7 @@ def test_a_figure_in_a_page_is_the_pages_own():
         assert used <= set(re.findall(r' id="([^"]+)"', svg))
 
 
+@pytest.mark.more
 def test_plots_of_a_kept_run(tmp_path, rank_models):
     """`report --plots` writes each figure three times; what is there is not written over unless it is said."""
     toy().save(tmp_path / "run.json")

@@ -102,6 +102,7 @@ def test_the_interval_of_a_joint_is_shown_with_its_limits(axes, joint, noise, se
     assert [one.startswith(f"far: {remark}") for one in remarks] == ([True] if remark else [])
 
 
+@pytest.mark.more
 def test_many_models_and_tasks_are_cut_and_said():
     """50 models against the first, and 14 tasks."""
     shown = over_sets.document(compare([row for row in rows(50, 14, slope=0.2) if row["kind"] == "ood"]))

@@ -46,6 +46,7 @@ def test_every_figure_of_a_report_has_its_name(make):
     assert [make().plot(name).name for name in names] == names
 
 
+@pytest.mark.more
 def test_every_figure_of_many_sets_has_its_name():
     """Ranks, critical difference and trends, too."""
     names = [one.name for one in sets_figures.drawings(board())]

@@ -299,6 +299,7 @@ def test_each_table_stands_in_formats_that_there_are(mode):
     assert shown == set(report.TEXTS) - {"json", "csv"}
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("mode", RANKINGS)
 def test_formats_show_the_same_numbers(mode):
     """Every number of the terminal's tables stands in Markdown, LaTeX and HTML, in the same row.
@@ -353,6 +354,7 @@ def models_in(text, name):
     return {match[1]: float(match[2]) / 100 for match in map(row.match, lines) if match}
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", [name for name in report.TEXTS if name != "pairs"])
 def test_numbers_read_from_every_format_are_the_rankings(name):
     """A reader of any format finds the accuracies, intervals and probabilities that the one `Ranking` holds."""
@@ -571,6 +573,7 @@ def plain_page(mode):
     return Reader(report.render(RANKINGS[mode](), "html"))
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("mode", RANKINGS)
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_names_in_html(name, mode):
@@ -869,6 +872,7 @@ def test_models_that_cannot_be_told_apart_need_not_be_neighbours():
     assert [row["groups"] for row in rows] == ["1", "2", "1"]
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("seed", range(5))
 def test_two_models_share_a_set_exactly_if_they_cannot_be_told_apart(seed):
     """Whatever the order: every pair is in a set together or told apart, and no set is part of another."""
@@ -996,6 +1000,7 @@ def test_the_page_shows_examples_as_every_model_reads_them():
     assert "Outlined: the words that INDEX-DIFF reads." in page.text
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("text", HOSTILE)
 def test_hostile_examples_in_html(text):
     """An example's text is shown, and not obeyed: no tag that another text would not give."""

@@ -31,6 +31,7 @@ def load(page, tmp_path, ranking):
     page.open(file.as_uri())
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("make", [toy, toy_decision])
 def test_nothing_runs_but_the_page_and_nothing_leaves_it(make, page, tmp_path):
     """With hostile names there is no console message, no error, no dialog, and one request: the file itself."""
@@ -166,6 +167,7 @@ PAPER = 1032
 """Width of a landscape A4 sheet within the margins of the page, in CSS pixels."""
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("make", [toy, toy_decision, partial(crowd, 60)])
 def test_a_dark_page_is_printed_whole_in_black_on_white(make, page, screen, tmp_path):
     """Inks are those of the light page, and no table or figure is wider than the paper."""

@@ -95,6 +95,7 @@ def test_the_page_has_all_three(found):
     assert "<svg" not in write(document(shift("hans-sub", "hans-con")), "html")
 
 
+@pytest.mark.more
 def test_files_are_written(tmp_path, monkeypatch, rank_models):
     """Of each figure three."""
     monkeypatch.chdir(tmp_path)

@@ -57,6 +57,7 @@ def changed(whole, path, new="changed"):
     return result
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("mode", ["decision", pytest.param("evaluation", marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     "new", ["changed", *(pytest.param(one, marks=pytest.mark.slow) for one in ("", "ACC", "untouched", "label-free"))]
@@ -127,6 +128,7 @@ NAMES = {
 }
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(("mode", "path", "said"), [(mode, *one) for mode, all_ in NAMES.items() for one in all_])
 def test_a_name_that_leads_nowhere_is_named(saved, mode, path, said, tmp_path):
     """The line says which part has it, and which lacks it."""

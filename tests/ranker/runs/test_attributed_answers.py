@@ -116,6 +116,7 @@ def test_nothing_is_attributed_unasked(tmp_path):
     assert failures == {"plain": "plain answers to whole texts only; set `attribution` to `none`"}
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("executor", [Serial(), Processes(2)])
 def test_attributions_are_stored_beside_answers(tmp_path, executor):
     """They come back as they were, from this process or another, and a second run encodes no row."""
@@ -136,6 +137,7 @@ def test_attributions_are_stored_beside_answers(tmp_path, executor):
     assert not verify(tmp_path / "store")[1]
 
 
+@pytest.mark.more
 def test_a_killed_model_goes_on_behind_what_is_stored(tmp_path):
     """At most one block is computed twice, and nothing that is stored."""
     rows = [Example(str(n), (f"ann saw row {n}",)) for n in range(3 * BLOCK)]

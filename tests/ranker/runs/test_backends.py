@@ -44,6 +44,7 @@ def both(models, rows):
     return ranked(models, rows, f"occlusion,{LIME}")
 
 
+@pytest.mark.more
 def test_each_backend_has_the_columns_that_it_has_alone(both, models, rows):
     """To the last bit; those of the second are named with it, and baselines stand there once."""
     columns = [method.name for method in both.table.methods]
@@ -108,6 +109,7 @@ def test_the_line_of_a_report_names_the_same_backends(both):
     assert "numpy" in both.header.provenance.versions  # on which LIME's scores depend, and those of occlusion do not
 
 
+@pytest.mark.more
 def test_a_decision_is_made_by_the_factor_of_any_backend(models, rows):
     """It orders the models as the factor by this backend alone does."""
     known = [

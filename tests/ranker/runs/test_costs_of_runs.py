@@ -119,6 +119,7 @@ def test_several_tasks_have_no_cheapest_model(tmp_path, monkeypatch, rank_models
     assert (status, "`--prefer` is for one task at a time" in err) == (2, True)
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("isolated", ["--no-isolate", "--isolate"])
 def test_servers_have_a_price_by_the_tokens_that_they_counted(tmp_path, monkeypatch, rank_models, isolated):
     """Also where workers asked; a second run, from the store, says the same without a request."""

@@ -57,6 +57,7 @@ def test_what_was_asked_is_not_asked_again(world, tmp_path, asked):
         assert bool(asked) == bool(times)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("what", ["labels", "rows", "pool", "silence", "in-domain"])
 def test_other_questions_have_other_answers(world, tmp_path, what):
     """Another label of a row that is shown, another row, another probability, other accuracies in-domain: nothing of

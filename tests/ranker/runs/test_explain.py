@@ -330,6 +330,7 @@ ROWS = [
 ]
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("labels", "known", "label", "designed"),
     [

@@ -105,6 +105,7 @@ def test_an_order_that_the_user_states_stands(tmp_path):
 # ---- numbers and ids
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("form", ["{:03d}", "r{}", "test-{}", "doc2-{:02d}"])
 def test_numbers_that_ids_end_in_are_no_positions(tmp_path, form):
     """A data frame drops the zeros before a number, and the rows stand in another order than their ids count."""
@@ -193,6 +194,7 @@ def test_ids_that_two_columns_tell_differently_are_asked_about(tmp_path):
     assert accuracies(models, with_columns(rows, {"id": "guid"}))[0] == RIGHT
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("ids", "columns"),
     [

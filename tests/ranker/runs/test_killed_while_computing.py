@@ -39,6 +39,7 @@ KINDS = {
 """What a model computes -> options, and the most passes that a stored row stands for."""
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("kind", [
     kind if kind == "labels by a prompt" else pytest.param(kind, marks=pytest.mark.slow) for kind in KINDS
 ])  # fmt: skip

@@ -206,6 +206,7 @@ def small_pool_sentence(pool_rows, models, caplog, runtime):
     return "".join(sentences)
 
 
+@pytest.mark.more
 def test_a_small_pool_is_pointed_out_with_the_figures_of_the_page(suite, rows, caplog, runtime):
     """It has fewer rows than 500; ten labels with larger pools stand in docs/results/labels.md."""
     pool = unlabelled(sets.load("hans-sub").examples[:499])

@@ -68,6 +68,7 @@ def ranked(folder, pool, joined="", data="ten.csv"):
     return json.loads((folder / "found.json").read_text())
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("joined", ["", "-id", "-text"])
 @pytest.mark.parametrize("pool", ["parts", "parts/*.parquet", "pool.csv"])
 def test_a_run_on_a_large_pool_is_that_on_its_drawn_rows(pool, joined, folder, monkeypatch):

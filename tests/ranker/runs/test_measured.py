@@ -82,6 +82,7 @@ def store(attributed, tmp_path):
     return copytree(attributed, tmp_path / "store")
 
 
+@pytest.mark.more
 def test_what_is_known_is_not_computed_again(store, calls):
     """No factor runs the second time, whatever seed and probe are; the answer is the same to the last bit."""
     first = ranked(store, [mine.factor, tired.factor])

@@ -123,6 +123,7 @@ def test_a_saved_decision_by_a_metric_is_read_again(files, tmp_path):
     assert json.loads((tmp_path / "run.json").read_text())["header"]["metric"] == "mcc"
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", TEXTS)
 def test_every_format_writes_values_and_no_percent(files, answers, rank_models, name):
     """A value has three decimals, and what is said of right rows is not said of it."""
@@ -249,6 +250,7 @@ def test_a_gate_without_rows_that_tell_two_apart_has_a_bound_or_a_reason(files, 
     assert "b (too few rows tell the two apart; lost 0 rows, won " in " ".join(out.split())
 
 
+@pytest.mark.more
 def test_two_runs_by_a_metric_are_compared_in_its_unit(files, tmp_path, rank_models):
     """What changed is written as values; runs by different metrics are not compared."""
     rows, models = files
@@ -263,6 +265,7 @@ def test_two_runs_by_a_metric_are_compared_in_its_unit(files, tmp_path, rank_mod
     assert "different metrics (got macro-f1 and ACC)" in err
 
 
+@pytest.mark.more
 def test_parts_of_a_file_are_compared_by_the_metric(files, tmp_path, rank_models):
     """Within each part it is that of a decision on it, and the mean over parts that of these."""
     rows, models = files
@@ -303,6 +306,7 @@ def write_set(folder, name, seed, right):
     return file, truth, given
 
 
+@pytest.mark.more
 def test_models_are_compared_over_sets_by_such_a_metric(tmp_path):
     """Means are scikit-learn's; ranks and P(best on average) are those of resampled rows, and of drawn tasks."""
     right = {"a": 0.62, "b": 0.6, "c": 0.4}
@@ -401,6 +405,7 @@ def log_of(folder, pairs, recorded=None, acc=True):
     return folder
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("acc", [True, False])
 @pytest.mark.parametrize(("metric", "oracle"), [("f1", f1_score), ("mcc", matthews_corrcoef)])
 def test_pairs_of_labels_in_a_log_are_ranked_by_their_metric(tmp_path, rank_models, acc, metric, oracle):
@@ -439,6 +444,7 @@ def test_a_metric_that_a_log_does_not_record_is_that_of_its_labels(tmp_path, ran
     assert (status, "no metric 'bleu'" in err) == (1, True)
 
 
+@pytest.mark.more
 def test_an_evaluation_takes_the_metric_for_the_truth(tmp_path):
     """The true order is that of the metric on the whole set, which is a method of its own, the first."""
     rows, suite = load_set("hans-sub", limit=200), load_suite(["hans-sub-mini"]).models[-4:]
@@ -478,6 +484,7 @@ def explicit_labels(suite, rows):
     return {name: [place[row.predicted[name]] for row in shown.rows] for name in shown.names}
 
 
+@pytest.mark.more
 def test_the_pairwise_accuracy_of_a_metric_is_that_of_drawn_probes():
     """A slow loop over drawn probes agrees, within what draws leave."""
     rows, suite = load_set("hans-sub", limit=200), load_suite(["hans-sub-mini"]).models[-4:]
@@ -535,6 +542,7 @@ def test_means_over_tasks_are_of_the_metric(tmp_path, rank_models):
     assert gaps[2]["p"] < min(gaps[0]["p"], gaps[1]["p"])
 
 
+@pytest.mark.more
 def test_checkpoints_are_decided_between_by_the_metric(tmp_path):
     """As files of answers are, in clusters, too."""
     rows, suite = load_set("hans-sub", limit=60), load_suite(["hans-sub-mini"])

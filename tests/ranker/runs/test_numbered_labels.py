@@ -64,6 +64,7 @@ def arrays(path, numbers):
     return path.with_suffix(".npy")
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("task", [None, "nli"])
 @pytest.mark.parametrize("answers", [labels, named_numbers, probabilities, decision_values, arrays])
 def test_numbers_of_answers_mean_what_the_file_of_the_rows_says(tmp_path, answers, task):
@@ -102,6 +103,7 @@ def test_names_of_numbers_go_before_their_places(tmp_path):
     assert {model.name: model.outcome for model in decision.models} == {"right": 1, "wrong": 0}
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("junk", ["x", "?", "n.a.", "LABEL_7", "oops"])
 @pytest.mark.parametrize("names", [("0", "1"), ("1", "2"), ("01", "02"), ("1.0", "2.0"), ("2019", "2020")])
 def test_a_cell_that_is_no_label_makes_no_class_of_labels_that_are_numbers(tmp_path, names, junk):

@@ -75,6 +75,7 @@ def test_where_one_task_is_meant_nothing_is_matched(runs, references):
     assert match_tasks(references, SourceOptions()) is None
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     "limit", [{"log_files": 3}, {"log_rows": 19}, {"log_line": 100}, {"log": 1_000}, {"log_values": 100}]
 )
@@ -89,6 +90,7 @@ def test_folders_of_logs_keep_to_the_limits_of_the_options_file(run, tmp_path, l
         assert f"(`limits.{name}`)" in err.splitlines()[-1]
 
 
+@pytest.mark.more
 def test_a_limit_of_the_options_file_lets_more_files_lie_in_a_folder(run, tmp_path):
     """More than are looked at otherwise; without it the limit is named, and the folder is taken for nothing else."""
     for number in range(10_001):
@@ -268,6 +270,7 @@ def test_the_answer_lists_tasks_and_means(run):
     assert "Fewer than 300 rows, too few to detect small differences: hans, nli." in said
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "name", [name for name in GENERAL if name not in ("parquet", "github")]
 )  # bytes, for a file; and the answer alone

@@ -137,6 +137,7 @@ def test_a_metric_may_be_named_as_the_method_too(files):
     assert (found.header.metric, found.decision.method) == ("TOKEN-F1", "TOKEN-F1")
 
 
+@pytest.mark.more
 def test_of_a_large_pool_some_rows_are_compared_the_same_ones_each_time(files, tmp_path):
     """The labelled rows are among them; the note counts these rows, and a second run gives the same numbers.
 

@@ -55,6 +55,7 @@ def ranking() -> Ranking:
     return rank(["hans-sub-mini"], "hans-sub", evidence=Evidence("none", methods=()), draws=50)
 
 
+@pytest.mark.more
 def test_rank_takes_names_and_gives_a_ranking(ranking):
     """The models stand in the order of their true accuracy, with every baseline beside them."""
     assert isinstance(ranking, Ranking)
@@ -82,6 +83,7 @@ def test_a_ranking_says_what_it_was_made_from(ranking):
     }
 
 
+@pytest.mark.more
 def test_stated_accuracies_are_those_that_are_measured():
     """What the embedded suite.json states about its models is what they reach on these rows."""
     data = sets.load("hans-sub")
@@ -208,6 +210,7 @@ def test_rows_are_not_judged_by_labels_of_models_that_cannot_be_read(labelled_ro
         decide(models, labelled_rows, evidence=Evidence("none", methods=()))
 
 
+@pytest.mark.more
 def test_the_first_rows_are_used_when_fewer_are_asked_for(labelled_rows):
     """Of the others a decision knows nothing but, if there is a pool, that they are rows of it."""
     rows = labelled(labelled_rows)
@@ -242,6 +245,7 @@ def attributed(monkeypatch):
     return asked
 
 
+@pytest.mark.more
 def test_a_decision_attributes_nothing_that_no_factor_reads(labelled_rows, attributed):
     """Neither for a factor that nobody knows the worth of, nor to colour words; one that is named is measured."""
     found = decide("hans-sub-mini", labelled_rows, pool=POOL)
@@ -254,6 +258,7 @@ def test_a_decision_attributes_nothing_that_no_factor_reads(labelled_rows, attri
     assert factor in named.table.methods
 
 
+@pytest.mark.more
 def test_the_designed_factor_of_a_set_is_measured_in_a_decision(labelled_rows, attributed):
     """It breaks the ties of accuracy; and a factor that is to order the models is measured, too."""
     rows = labelled(labelled_rows, like="hans-sub")
@@ -266,6 +271,7 @@ def test_the_designed_factor_of_a_set_is_measured_in_a_decision(labelled_rows, a
     assert "shap" in attributed
 
 
+@pytest.mark.more
 def test_baselines_alone_run_no_backend(attributed):
     """On a set, too: accuracy of eight models takes a second, and SHAP half a minute."""
     data = dataclasses.replace(sets.load("hans-sub"), population=12)
@@ -293,6 +299,7 @@ def test_a_method_is_found_whatever_its_case(labelled_rows):
     )
 
 
+@pytest.mark.more
 def test_a_checkpoint_is_read_for_its_hash_once_a_run(monkeypatch, tmp_path):
     """It is as large as the model."""
     hashed = []

@@ -70,6 +70,7 @@ def uninterrupted(tmp_path_factory):
     return found, time.perf_counter() - began
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("rounds", [1, pytest.param(67, marks=pytest.mark.soak)])
 def test_a_run_that_is_killed_goes_on_to_the_same_answer(tmp_path, uninterrupted, rounds):
     """SIGKILL at random moments of three processes that do one run on one store; then the same command once more."""
@@ -109,6 +110,7 @@ def rows_in(root: Path) -> int:
     return sum(parquet.read_metadata(file).num_rows for file in root.rglob("*.parquet"))
 
 
+@pytest.mark.more
 @pytest.mark.skipif(sys.platform != "linux", reason="the folders of other systems have longer names")
 @pytest.mark.parametrize(
     "kills", [1, pytest.param(3, marks=pytest.mark.slow), pytest.param(40, marks=pytest.mark.soak)]
@@ -175,6 +177,7 @@ def test_a_run_with_guests_that_is_killed_loses_nothing(tmp_path, monkeypatch, r
     assert moments["during"] + moments["after"] >= kills // 4, moments
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     "more", [["--batch-size", "64"], pytest.param(["--batch-size", "100000"], marks=pytest.mark.slow)]
 )
@@ -225,6 +228,7 @@ def test_the_order_of_the_models_changes_no_number(tmp_path, uninterrupted):
     assert other == found
 
 
+@pytest.mark.more
 def test_a_second_run_gives_the_same_bytes(tmp_path, uninterrupted):
     """From the store, and from nothing: byte by byte."""
     output = tmp_path / "a.json"
@@ -264,6 +268,7 @@ def interruptible():
     signal.signal(signal.SIGINT, before)
 
 
+@pytest.mark.more
 @pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_ctrl_c_says_how_to_go_on(tmp_path, monkeypatch, capsys, uninterrupted, number, status):
@@ -292,6 +297,7 @@ def test_ctrl_c_says_how_to_go_on(tmp_path, monkeypatch, capsys, uninterrupted, 
     assert answer(command(root, output), output) == uninterrupted[0]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("fault", ["memory", "nan", "gone", "no token"])
 def test_a_model_that_fails_is_listed_and_the_others_are_ranked(tmp_path, monkeypatch, uninterrupted, fault):
     """Out of memory, numbers that are none, or not there: exit status 1, its reason, the others' ranks."""

@@ -58,6 +58,7 @@ def test_a_decision_tells_its_steps_in_order(runtime):
     assert (total, done[-1]) == (len(decision.STEPS), len(decision.STEPS) - 1)
 
 
+@pytest.mark.more
 def test_an_evaluation_tells_its_steps_in_order(runtime):
     """Each before it begins; at the last all others are done."""
     rank(models(), load_set("hans-sub", limit=12), probe=2, evidence=Evidence("none"), runtime=runtime)

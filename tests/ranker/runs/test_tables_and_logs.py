@@ -181,6 +181,7 @@ def test_a_folder_of_logs_is_its_only_task(run, tmp_path):
     assert "models on small" in run("--models", "run-a#small", "run-b#small")[1]
 
 
+@pytest.mark.more
 def test_the_metric_the_filter_and_the_scorer_are_chosen(run, tmp_path):
     """What a log records is ranked on, and named; where several could be meant, one line lists them."""
     for name, lucky in (("run-a", 30), ("run-b", 10)):
@@ -251,6 +252,7 @@ def test_logs_that_do_not_fit_are_one_line(run, tmp_path):
     )
 
 
+@pytest.mark.more
 def test_logs_that_were_asked_otherwise_are_compared_and_said_to_be(run, tmp_path):
     """Another prompt to the same row is one sentence; logs that do not say what they were asked are not meant."""
     hashes = {name: [f"{name}{n}" for n in range(SIZE)] for name in "pq"}
@@ -568,6 +570,7 @@ def test_a_label_that_no_model_predicts_is_noted(run, tmp_path):
     assert "No model predicts 'postive' (1 row)." in run(*batch)[2]
 
 
+@pytest.mark.more
 def test_a_label_map_that_no_file_has_a_name_of_is_pointed_out(run, tmp_path):
     """Its names are listed; a number, a name in a cell and that of a column of scores are read."""
     labels = ["neg", "pos"] * 5
@@ -636,6 +639,7 @@ def test_rows_of_three_labels_are_judged_three_ways_by_files_that_name_none(run,
     assert {model["name"]: model["outcome"] for model in found} == pytest.approx(means)
 
 
+@pytest.mark.more
 def test_what_a_table_lacks_is_counted_apart(run, tmp_path):
     """Missing rows, rows of another text, no answers, errors."""
     rows(tmp_path)
@@ -681,6 +685,7 @@ def test_a_named_method_that_cannot_be_had_is_listed_beside_a_pool(run, tmp_path
     assert "ATC" not in run(*command)[1]
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("silent", [(), (1, 5, 9)])
 def test_ten_labels_and_a_pool(run, tmp_path, silent):
     """Labels of ten rows, answers to all: SURROGATE ranks, rows on which somebody was silent among them."""
@@ -759,6 +764,7 @@ def test_rows_that_a_file_lacks_are_no_part_of_the_pool(run, tmp_path):
     )
 
 
+@pytest.mark.more
 def test_rows_without_a_truth_are_a_pool_where_somebody_says_so(run, tmp_path):
     """Else they are left out, and counted; so is said what --not-worse-than cannot do beside a pool."""
     label = [name if n < 10 else "" for n, name in enumerate(truth())]
@@ -809,6 +815,7 @@ def test_one_row_without_a_truth_changes_no_verdict(run, tmp_path):
     assert (gap.method, gap.versus) == (whole.method, whole.versus)
 
 
+@pytest.mark.more
 def test_rows_of_a_labelled_file_are_its_pool_where_somebody_says_so(run, tmp_path):
     """Of `--data`, too; where all have labels there is no pool, and one beside `--pool` is refused."""
     rows(tmp_path)
@@ -875,6 +882,7 @@ def test_labels_that_are_numbers_with_a_sign_are_labels(run, tmp_path):
         assert not any("no answer" in note or "left out" in note for note in found["header"]["notes"])
 
 
+@pytest.mark.more
 def test_tables_without_ids_meet_by_their_texts_or_their_places(run, tmp_path):
     """Never by numbers of our own: another order is told by the texts, and another size is one line."""
     texts = [f"Sentence number {n}." for n in range(SIZE)]
@@ -1004,6 +1012,7 @@ def test_two_equal_models(run, tmp_path):
     assert "40 rows are few." in flat(out)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("by", "status", "told"),
     [
@@ -1140,6 +1149,7 @@ def test_ci_is_refused_where_it_means_nothing(run, tmp_path):
 # ---- what it costs
 
 
+@pytest.mark.more
 def test_no_model_library_is_imported(tmp_path):
     """A comparison of tables or logs is over before torch alone would be there."""
     wide(tmp_path, a=said(range(4)), b=said(range(12)))

@@ -25,6 +25,7 @@ def test_a_metric_that_no_answer_changes_is_refused(tmp_path, metric):
     assert "too few different labels" in str(stop.value)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("metric", "rows"),
     [("macro-f1", ALIKE), ("balanced-accuracy", ALIKE), ("f1:cat", ALIKE), ("mcc", TWO), ("kappa", TWO)],

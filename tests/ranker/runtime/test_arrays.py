@@ -36,6 +36,7 @@ def attributions(draw):
     )
 
 
+@pytest.mark.more
 @given(rows=st.lists(attributions(), min_size=1, max_size=4), data=st.data())
 def test_attributions_come_back_to_the_last_bit(rows, data):
     """In any order, and out of a part of a table; Arrow's own reading of the table is the same."""

@@ -91,6 +91,7 @@ class Asking(Toy):
         yield ClassProbabilities(truth(self.name, examples))
 
 
+@pytest.mark.more
 def test_what_a_source_needs_is_had_and_no_more(tmp_path, monkeypatch):
     """Its worker sees the secret that it names and the proxies, and no other secret; so many are asked at a time."""
     for name in ("MOON_API_KEY", "SUN_API_KEY", "https_proxy"):

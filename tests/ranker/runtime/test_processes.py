@@ -188,6 +188,7 @@ def test_the_numbers_are_those_of_one_process(suite, rows, tmp_path, loads, capl
         assert one == pytest.approx(other, abs=1e-6, nan_ok=True)
 
 
+@pytest.mark.more
 @pytest.mark.usefixtures("bert_server")
 def test_a_choice_of_rows_has_guests_too(suite, rows, tmp_path, loads):
     """Predictions of a big pool are what it spends its time on."""
@@ -246,6 +247,7 @@ def test_what_is_known_starts_no_process(suite, rows, tmp_path, monkeypatch):
     rank(suite, rows, probe=2, evidence=QUICK, runtime=Runtime(store=tmp_path, executor=TWO))
 
 
+@pytest.mark.more
 def test_what_is_known_needs_no_torch(suite, rows, tmp_path):
     """Nor does what is not known, in the process that supervises."""
     script = textwrap.dedent(
@@ -302,6 +304,7 @@ DEATHS = {
 }
 
 
+@pytest.mark.few(1)
 @pytest.mark.skipif(sys.platform != "linux", reason="limits are Linux's")
 @pytest.mark.parametrize("does", DEATHS)
 def test_a_model_that_misbehaves_is_left_out_and_the_others_are_ranked(does, tmp_path, caplog, capfd):
@@ -360,6 +363,7 @@ class Impatient(Stage):
         super().__init__("", 0)
 
 
+@pytest.mark.more
 @pytest.mark.skipif(sys.platform != "linux", reason="guests see other things elsewhere")
 def test_a_guest_sees_no_secret_and_works_in_an_empty_folder(tmp_path, monkeypatch):
     """Nor do the server and what is forked from it; the folder is gone afterwards."""
@@ -448,6 +452,7 @@ def test_a_guest_whose_folder_is_gone_ends_without_a_word(tmp_path, capfd):
     assert capfd.readouterr().err == ""
 
 
+@pytest.mark.more
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_guests_end_where_the_run_is_gone(tmp_path):
     """A run that is killed cannot tell its guests; they notice, and the store is sound."""
@@ -537,6 +542,7 @@ def guests_of(run):
     return [one for one, parent in known.items() if known.get(parent) == run]
 
 
+@pytest.mark.more
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 @pytest.mark.parametrize("dying", [0.0, 0.5], ids=["at once", "slowly"])
 def test_the_death_of_the_server_costs_nothing(dying, tmp_path, monkeypatch):
@@ -583,6 +589,7 @@ def test_a_run_that_starts_no_guest_removes_what_a_killed_one_left(tmp_path, mon
 EXECUTORS = {"serial": Serial(), "one guest": Processes(1), "two guests": TWO, "no limits": Processes(2, limits=False)}
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     "name",
     ["two guests", *(pytest.param(name, marks=pytest.mark.slow) for name in ("serial", "one guest", "no limits"))],

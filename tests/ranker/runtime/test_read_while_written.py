@@ -4,6 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 import test_store
 from test_store import KEY, row_of, same
 
@@ -32,6 +33,7 @@ for number in range(int(sys.argv[2])):
 """
 
 
+@pytest.mark.more
 def test_what_is_read_meanwhile_is_right(tmp_path, caplog):
     """Each row that is there is the right one, none that was there goes away, and nothing is called damaged."""
     places = [str(Path(test_store.__file__).parent), *(path for path in sys.path if path)]

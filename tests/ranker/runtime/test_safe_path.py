@@ -18,6 +18,7 @@ PROGRAM = Path(sys.executable).with_name("rank-models")
 ROWS = [{"premise": f"The judge {n} ran.", "hypothesis": "The judge ran.", "label": "entailment"} for n in range(2)]
 
 
+@pytest.mark.more
 @pytest.mark.skipif(not PROGRAM.exists(), reason="the program is not installed beside this Python")
 @pytest.mark.parametrize(
     "how",

@@ -87,6 +87,7 @@ def resume(root):
     return set(asked)
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("rounds", [2, pytest.param(67, marks=pytest.mark.soak)])
 def test_killed_processes_lose_no_more_than_a_block(tmp_path, rounds):
     """SIGKILL at random moments of three that fill one store: the rest is computed, and the result is whole.
@@ -116,6 +117,7 @@ def test_killed_processes_lose_no_more_than_a_block(tmp_path, rounds):
         assert resume(root) == set()
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("rounds", [2, pytest.param(50, marks=pytest.mark.soak)])
 def test_two_processes_race(tmp_path, rounds):
     """Both finish, from the same row on or from different ones; nothing is lost, damaged or left over."""

@@ -39,6 +39,7 @@ def two(checkpoint, tmp_path):
     return folders
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("name", EXECUTORS)
 @pytest.mark.usefixtures("bert_server")
 def test_weights_are_swapped_at_a_hundred_moments(two, tmp_path, name):

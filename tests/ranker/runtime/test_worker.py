@@ -142,6 +142,7 @@ def test_work_is_told_of_when_it_is_done(subject):
     assert told == [5]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "settings",
     [None, IGSettings(steps=4, max_steps=4), SHAPSettings(max_evaluations=30)],

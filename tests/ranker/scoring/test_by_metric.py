@@ -66,6 +66,7 @@ def test_a_decision_is_by_the_metric():
     assert [model.expected for model in found.models] == pytest.approx(expected)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["mcc", "macro-f1", "balanced-accuracy"])
 def test_models_that_answer_alike_are_no_sure_choice(name):
     """Of ten rows, P(near best) is that of accuracies, within 0.1, and neither model is as good as the other."""

@@ -84,6 +84,7 @@ def decision(prefer, rows=90_000, money=MONEY):
     return decide(score_table(outcomes[:, None], ["ACC"], np.zeros(3)), usage=usage(money=money), prefer=wish)
 
 
+@pytest.mark.more
 def test_the_cheapest_within_so_many_points_is_taken():
     """Which model that is depends on the points, and on what is known of prices."""
     assert decision(None).choice.text == "Take m0; m1 is as good or close"
@@ -95,6 +96,7 @@ def test_the_cheapest_within_so_many_points_is_taken():
     assert unpriced.costs.lacking("money") == ["m1"]
 
 
+@pytest.mark.more
 def test_where_none_is_surely_good_enough_the_usual_rule_stands():
     """Few rows say too little for any of them; and what speaks against a choice does so for a cheap one, too."""
     assert decision("cheaper:1", rows=40).choice.verb == "none"
@@ -108,6 +110,7 @@ def test_points_are_hundredths_of_the_scale():
     assert Preference("seconds", 1).in_words(unit("mcc")) == "the fastest within 0.01 of the best"
 
 
+@pytest.mark.more
 def test_costs_are_of_the_models_in_their_order():
     """Else a price would be that of another model."""
     whole = decision("cheaper:1")

@@ -155,6 +155,7 @@ def pooled(rng, models=4, rows=200, size=15):
     return decide(labelled(right), beside=beside(pool, places, labels[places])), right
 
 
+@pytest.mark.more
 def test_what_is_said_of_labels_is_counted_even_if_a_pool_speaks_against_them():
     """SURROGATE's probabilities are no count of labels: the note names a pair exactly if the labels are against it."""
     rng = np.random.default_rng(1)
@@ -236,6 +237,7 @@ def test_scores_that_differ_by_rounding_are_one_rank():
     assert [(model.name, model.rank) for model in found.models] == [("m0", 1), ("m1", 1)]
 
 
+@pytest.mark.more
 def test_no_more_labels_are_needed_exactly_where_the_leader_is_probably_near_the_best():
     """From 0 to 0 says so; else a range begins at 1 or later, and labels that are all alike have none."""
     rng = np.random.default_rng(3)

@@ -35,6 +35,7 @@ def normal(kind, text):
     return text
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("name", ENCODERS)
 def test_the_tokens_of_a_word_spell_it(classifier, name):
     """Put together, the tokens that were given to a word are that word: accents, emoji, CJK and all."""

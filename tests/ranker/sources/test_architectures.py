@@ -41,6 +41,7 @@ def test_probabilities_are_those_of_a_padded_batch(classifier, checkpoint, name)
     np.testing.assert_allclose(probs, [ours.probabilities([example])[0] for example in pairs], atol=1e-5)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("name", ENCODERS)
 @pytest.mark.parametrize("method", QUICK)
 def test_scores_do_not_depend_on_company(classifier, name, method):

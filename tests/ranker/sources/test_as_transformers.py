@@ -110,6 +110,7 @@ def slow_beside(quick, cases):
     return [*quick, *(pytest.param(*case, marks=pytest.mark.slow) for case in rest)]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("name", "setting"), slow_beside(QUICK, ALL))
 def test_a_classifier_answers_as_the_librarys_pipeline(changed, name, setting):
     """Rows that are long, end in special tokens or hold them, of mixed lengths and numbers of texts, in one call."""
@@ -131,6 +132,7 @@ MORE_OF_WORDS = [*((name, "as made") for name in ("mpnet", "esm", "gpt2", "big-b
                  *((name, "padding is the end") for name in DECODERS)]  # fmt: skip
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("name", "setting"), slow_beside(OF_WORDS, MORE_OF_WORDS))
 def test_attributions_explain_the_pipelines_answer(changed, name, setting):
     """Every backend starts from the answer to the row as it is, whatever special tokens the row holds."""

@@ -83,6 +83,7 @@ def replaced(encoded, tokens, token):
     return {**encoded, "input_ids": ids}
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", KINDS)
 @pytest.mark.parametrize("head", HEADS)
 def test_scores_add_up_and_words_have_their_own(tmp_path, head, name):
@@ -162,6 +163,7 @@ def test_rows_of_several_answers_are_told_apart(tmp_path, head):
     torch.testing.assert_close(together, alone, atol=1e-4, rtol=1e-4)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("line", ["shap", "lime:samples=20", "occlusion", "ig"])
 def test_an_answer_without_a_span_has_no_scores(tmp_path, line):
     """Neither have tags of no span, nor a null answer; a model that may give none is attributed its best span."""

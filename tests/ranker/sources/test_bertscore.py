@@ -53,6 +53,7 @@ def by_loops(answer, reference):
     return 2 * precision * recall / (precision + recall) if min(precision, recall) > 0 else 0.0
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("name", "layer"), [("bert", 2), ("roberta", 2), ("mpnet", 1), ("xlnet", 0)])
 def test_scores_are_those_of_a_loop_over_tokens(checkpoint, name, layer):
     """Each token is matched with the nearest of the other text, whatever layer, tokenizer and special tokens."""

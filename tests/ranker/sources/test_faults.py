@@ -112,6 +112,7 @@ def test_whatever_a_source_raises_leaves_out_its_model_in_a_line(fault):
     assert failures == dict.fromkeys(moments, FAULTS[fault][1])
 
 
+@pytest.mark.more
 def test_a_worker_says_the_same():
     """As in this process."""
     sources = [Faulty("open", "open"), Faulty("predict", "predict"), Faulty("identity", "identity"), Faulty("well")]

@@ -125,6 +125,7 @@ def test_the_digest_of_an_adapter_is_its_bases_too(model, tmp_path):
         assert found.digest == slow_digest(adapter, model)
 
 
+@pytest.mark.more
 def test_each_file_is_opened_once(model, tmp_path):
     """By Python, as seen by an audit hook; nothing else opens one, since loading does without the folders."""
     adapter = make_adapter(tmp_path / "adapter", model)
@@ -234,6 +235,7 @@ def test_weights_that_grow_or_shrink_while_they_are_read_are_refused(tmp_path):
             _ = found.digest
 
 
+@pytest.mark.more
 def test_what_becomes_of_weights_once_they_are_loaded_changes_nothing(model, other, tmp_path):
     """In a process of its own, since one that reads what was cut off behind a mapping is ended by the system.
 
@@ -286,6 +288,7 @@ SWAPS = """
 """
 
 
+@pytest.mark.more
 def test_at_whatever_moment_files_are_swapped_numbers_are_those_of_their_digest(model, other, tmp_path):
     """A second process swaps weights and configurations 100 times while a model is hashed, loaded and asked."""
     config = (other / "config.json").read_text()
@@ -396,6 +399,7 @@ LAYOUTS = {
 }
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("descriptors", "fate"),
     [("/proc/self/fd", "away"), ("/proc/self/fd", "back"), ("/proc/self/fd", "gone"), ("/nowhere", "gone")],
@@ -492,6 +496,7 @@ def broken(folder, name, **values):
     (folder / name).write_text(json.dumps({**json.loads((folder / name).read_text()), **values}))
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("change", "options", "error"),
     [

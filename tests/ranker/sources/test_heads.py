@@ -101,6 +101,7 @@ def tags_alone(folder, text):
     return tuple(tags)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["bert", "roberta", "deberta-v3", "xlnet"])
 def test_tags_are_those_of_transformers_row_by_row(tmp_path, name):
     """Whatever the tokenizer, and however rows are batched; words without tokens are outside."""
@@ -176,6 +177,7 @@ def best_answer(model, tokenizer, passage, windows, null_answers):
     return passage[offsets[first][0] : offsets[last][1]].strip()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["bert", "roberta", "deberta-v3", "xlnet"])
 def test_answers_are_the_best_of_all_spans(tmp_path, name):
     """Whatever the tokenizer, its side of padding, and however rows are batched; null answers only where allowed."""
@@ -195,6 +197,7 @@ def test_answers_are_the_best_of_all_spans(tmp_path, name):
         assert null_answers or [not answer for answer in expected] == [not passage for _, passage in QUESTIONS]
 
 
+@pytest.mark.more
 @given(
     logits=arrays(np.float64, (2, 40), elements=st.floats(-9, 9, width=16), unique=True),
     allowed=arrays(bool, 40),
@@ -346,6 +349,7 @@ def gold(tagger, tmp_path_factory):
     return path
 
 
+@pytest.mark.more
 def test_taggers_are_compared_on_a_conll_file(tagger, gold, tmp_path, monkeypatch):
     """The outcome is the span F1 of each model's own tags; a second run reads all from the store."""
     models = [str(tagger), str(make_tagger(tmp_path / "other", seed=1))]
@@ -368,6 +372,7 @@ def test_taggers_are_compared_on_a_conll_file(tagger, gold, tmp_path, monkeypatc
     assert [model.outcome for model in by_layout.decision.models] == pytest.approx(expected, abs=1e-12)
 
 
+@pytest.mark.more
 def test_extractors_are_compared_on_a_squad_file(extractor, tmp_path, monkeypatch, rank_models):
     """From the command line; null answers are stored beside the others, and neither is asked for twice."""
     folders = [extractor, make_extractor(tmp_path / "other", seed=1)]

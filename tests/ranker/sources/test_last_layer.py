@@ -34,6 +34,7 @@ def operations(classifier):
     return counter.get_total_flops()
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("name", ENCODERS)
 def test_logits_and_gradients_stay_and_work_is_saved(checkpoint, monkeypatch, name):
     """Every encoder answers as it did, and so do its gradients; BERT's kind does it with less work."""

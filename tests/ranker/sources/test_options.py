@@ -100,6 +100,7 @@ def sureness(done):
     return reading["probabilities"]["entailment"]
 
 
+@pytest.mark.more
 def test_a_package_adds_a_flag_by_declaring_it(command, tmp_path):
     """It stands in the help, its value reaches the model that is opened, and a file of options may say it."""
     for name in ("explain", "shift"):
@@ -110,6 +111,7 @@ def test_a_package_adds_a_flag_by_declaring_it(command, tmp_path):
     assert sureness(command(*ASKED, "--config", "a.toml")) == pytest.approx(1 / (1 + np.exp(-0.5)))
 
 
+@pytest.mark.more
 def test_a_flag_of_a_kind_that_no_reference_is_of_is_refused(command):
     """By its name, before a model is opened; and so where there is no model."""
     done = command("--ood", "hans-sub", "--temperature", "4", "--dry-run")

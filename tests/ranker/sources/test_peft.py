@@ -103,6 +103,7 @@ def test_adapters_of_one_base_share_its_weights_in_memory(adapters):
         np.testing.assert_allclose(together.probabilities(EXAMPLES), alone, atol=1e-6)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 @pytest.mark.parametrize(("init", "share"), [("gaussian", True), ("pissa", False), ("olora", False)])
 def test_an_adapter_that_begins_by_changing_its_base_changes_no_other(base, tmp_path, init, share, dtype):
@@ -119,6 +120,7 @@ def test_an_adapter_that_begins_by_changing_its_base_changes_no_other(base, tmp_
         assert (of_base(loaded[1]) == of_base(loaded[2])) == share
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 0, 2)])
 def test_an_adapter_with_biases_of_its_own_changes_no_other(base, tmp_path, order):
     """PEFT writes these into the base's tensors; in any order, beside one that has none, numbers are the same."""
@@ -285,6 +287,7 @@ def saved(folder, base, task, around):
     return folder
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(("task", "count", "expected"), [(None, 8, QUERY), ("SEQ_CLS", 10, "classifier.")])
 def test_an_adapter_saved_from_torch_compile_is_refused(base, tmp_path, task, count, expected):
     """None of its tensors fits, and it would answer as its base does; with a head, PEFT looks for that first."""

@@ -27,6 +27,7 @@ def one_by_one(folder, texts, layer, pooling):
     return np.array(found)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("name", ["bert", "roberta", "distilbert", "mpnet"])
 @pytest.mark.parametrize(("layer", "pooling"), [(None, "mean"), (2, "cls"), (1, "mean"), (0, "mean")])
 def test_vectors_are_those_of_transformers(checkpoint, name, layer, pooling):
@@ -83,6 +84,7 @@ def test_no_code_of_a_checkpoint_is_run(checkpoint, tmp_path):
     assert found == pytest.approx(Encoder.load(checkpoint("bert")).vectors(TEXTS))
 
 
+@pytest.mark.more
 def test_shift_measures_by_its_vectors_too(checkpoint):
     """Beside words, whose numbers stay; and the map and the choice of sets go by it."""
     words = shift("hans-sub", "hans-con")

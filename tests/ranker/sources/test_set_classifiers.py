@@ -70,6 +70,7 @@ def folder(tmp_path_factory):
     return path
 
 
+@pytest.mark.more
 def test_answers_are_the_labels_above_the_threshold(folder):
     """As the network itself gives them, text by text; the option moves the threshold."""
     rows = [json.loads(line) for line in (folder / "pool.jsonl").read_text().splitlines()]
@@ -89,6 +90,7 @@ def test_answers_are_the_labels_above_the_threshold(folder):
     assert len({*answers}) > 3
 
 
+@pytest.mark.more
 def test_checkpoints_are_ranked_as_their_table_is(folder, monkeypatch, rank_models):
     """The same numbers of checkpoints and of a file with their probabilities; with a pool, too."""
     monkeypatch.chdir(folder)

@@ -110,6 +110,7 @@ def give(lines, rank_models):
             assert flat(line) in flat(out + err), typed
 
 
+@pytest.mark.more
 def test_the_page_runs(folder, rank_models):
     """From top to bottom, in one folder: what is said to be printed is printed."""
     names: dict[str, object] = {}

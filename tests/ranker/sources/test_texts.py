@@ -374,6 +374,7 @@ def test_the_store_gives_back_what_was_computed(tmp_path):
         np.testing.assert_allclose(found, [expected, -expected], atol=1e-9)
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("line", ["shap:baseline=remove,max_evaluations=20", "lime:hide=remove,samples=20"])
 def test_it_is_ranked_beside_checkpoints(line):
     """Both kinds can leave words out; what one of them cannot do leaves only that one out."""

@@ -109,6 +109,7 @@ def test_pairs_that_no_grid_resolves_are_drawn_and_counted(monkeypatch):
     assert (found.beats[2:, 1] == 0.75).all()
 
 
+@pytest.mark.more
 def test_the_noise_of_few_draws_is_not_understated():
     """Averaged over seeds, the noise stated for two or three draws is the variance of the estimates."""
     values, decided, ranked = scored(), np.ones(6, bool), Ranked(("ACC", "NLL"), ("baseline", "baseline"), {})

@@ -52,6 +52,7 @@ def drawn_in_full(outcomes, rng, samples):
     return means
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("values", ["right or wrong", "marks"])
 @pytest.mark.parametrize("near", [0.0, NEAR, 0.1, 1.0])
 def test_probabilities_are_those_of_means_drawn_in_full(values, near):
@@ -89,6 +90,7 @@ def test_the_best_are_drawn_from_the_prior_that_the_pairs_are_weighed_by(monkeyp
     assert belief(outcomes).best()[0] == pytest.approx(more_accurate(outcomes)[0, 1], abs=0.012)
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(("count", "off"), [(200, 0.07), pytest.param(4_000, 0.02, marks=pytest.mark.slow)])
 def test_the_probability_of_being_best_is_calibrated(count, off):
     """Over many suites, the models are best as often as they were given, or a little more."""
@@ -231,6 +233,7 @@ def share_outside(made, rounds):
     return np.mean(above), np.mean(below)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("mean", "sd"), [(0.95, 0.01), (0.95, 0.05), (0.5, 0.15), (0.2, 0.05), (0.05, 0.05)])
 @pytest.mark.parametrize("rows", [5, 30])
 def test_intervals_of_graded_outcomes_cover(mean, sd, rows):
@@ -242,6 +245,7 @@ def test_intervals_of_graded_outcomes_cover(mean, sd, rows):
     assert above + below <= 0.11
 
 
+@pytest.mark.more
 def test_intervals_of_accuracies_cover():
     """Of models that are 49 points apart, and of ten rows, 93 to 98 % hold the model's accuracy in the domain."""
     worlds = list(simulated(np.random.default_rng(10), 250))
@@ -252,6 +256,7 @@ def test_intervals_of_accuracies_cover():
 # other metrics
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("unseen", "within"), [(RIGHT_OR_WRONG, 0.02), (None, 0.05)])
 @pytest.mark.parametrize("seed", range(4))
 def test_of_accuracies_a_metric_says_what_means_say(seed, unseen, within):
@@ -288,6 +293,7 @@ def test_one_row_is_no_certainty():
     assert (drawn[:, 0] > drawn[:, 1]).mean() == pytest.approx(0.75, abs=0.04)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("labels", [2, 3])
 @pytest.mark.parametrize("name", ["macro-f1", "mcc", "balanced-accuracy", "kappa"])
 def test_models_right_on_the_same_rows_may_differ_in_the_domain(name, labels):
@@ -303,6 +309,7 @@ def test_models_right_on_the_same_rows_may_differ_in_the_domain(name, labels):
     assert np.mean(said) == pytest.approx(np.mean(by_accuracy), abs=0.08)
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("name", ["macro-f1", pytest.param("mcc", marks=pytest.mark.slow)])
 def test_p_better_means_what_it_says(name):
     """In worlds where two models are anyhow apart, of those given 70 to 90 % about as many are better."""
@@ -318,6 +325,7 @@ def test_p_better_means_what_it_says(name):
     assert 0.7 < right[inside].mean() < 0.9
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("rows", [30, 100])
 def test_intervals_of_other_metrics_cover(rows):
     """Of macro-F1 of three labels, whose truth is known of a million rows."""

@@ -71,6 +71,7 @@ def test_missing_pairs_are_fitted_by_least_squares():
     assert estimates(parts) == pytest.approx(np.linalg.solve(expected, reductions(means)), abs=1e-10)
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(("first", "second"), [THREE_BY_FOUR, UNBALANCED])
 def test_estimates_have_no_bias(first, second):
     """Their means over 200 samples of effects and rows are the true variances, up to three standard errors."""

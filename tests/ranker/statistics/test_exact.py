@@ -68,6 +68,7 @@ def test_accuracy_is_the_trinomial_probability(difference, size):
     assert found.item() == pytest.approx(trinomial((signs > 0).mean(), (signs < 0).mean(), size), abs=1e-12)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     ("examples", "size", "repeats", "worth"),
@@ -266,6 +267,7 @@ def influence_by_listing(difference, size):
     return size * (np.array(given_first) - np.mean(given_first))
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("examples", "size"), [(200, 1), (200, 2), (60, 3), (250, 3), (30, 5)])
 def test_standard_errors_agree_with_the_list_of_all_probes(kind, examples, size):

@@ -44,6 +44,7 @@ def test_the_values_of_c_are_mixed():
     assert above_zero(rows, shapes, weights).item() == pytest.approx(weights @ each, abs=1e-12)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "rows",
     [np.full(600, 0.01), np.r_[np.full(599, 1e-6), -1], np.full(600, 0.5), np.array([1e-12]), np.full(600, 1e-6)],

@@ -14,6 +14,7 @@ def population(rng, size):
     return np.stack([accuracy, 1 / (1 + np.exp(-1.5 * latent)), weak, strong], axis=1)
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     ("examples", "count"),
     [(600, 120), *(pytest.param(examples, 600, marks=pytest.mark.slow) for examples in (60, 200, 600))],

@@ -7,6 +7,7 @@ from scipy import stats
 from ranker.statistics import leaders
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("models", "sets", "seed"), [(3, 4, 0), (5, 8, 1), (19, 8, 2), (4, 30, 3)])
 def test_friedman_is_that_of_scipy(models, sets, seed):
     """With ties as without, the statistic and its p are scipy's."""
@@ -30,6 +31,7 @@ def test_iman_and_davenport_as_in_demsar():
     assert found.p == pytest.approx(stats.f.sf(f, 9, 117))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("models", "sets", "ties"), [(3, 3, False), (3, 4, True), (4, 3, False), (3, 6, True)])
 def test_friedman_of_few_sets_counts_their_orders(models, sets, ties):
     """The p is the share of all orders of the ranks of each set with a statistic as large, by a loop."""
@@ -147,6 +149,7 @@ def test_the_bayesian_test_of_one_set_by_hand():
     assert better + same + worse == pytest.approx(1)
 
 
+@pytest.mark.more
 def test_the_bayesian_test_is_that_of_baycomp():
     """The same three probabilities, on random differences."""
     baycomp = pytest.importorskip("baycomp")

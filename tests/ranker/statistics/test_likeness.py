@@ -164,6 +164,7 @@ def conditioned(similarity, outcomes, labelled):
     return weights / weights.sum(), means, covariances, expected
 
 
+@pytest.mark.more
 @settings(max_examples=80)
 @given(problems())
 def test_the_posterior_is_that_of_a_dense_regression(problem):
@@ -404,6 +405,7 @@ def test_models_with_the_same_answers_have_the_same_of_everything():
         assert said[0] == said[2] != said[1]
 
 
+@pytest.mark.more
 def test_probabilities_and_intervals_keep_their_word(monkeypatch):
     """In worlds of the prior where sigma is known, pairs are right and intervals hold the truth as often as stated."""
     monkeypatch.setattr("ranker.statistics.likeness.NOISE_VALUES", 1e6)

@@ -90,6 +90,7 @@ def test_copies_of_a_model_are_told_apart_by_nothing():
     assert belief.expected[2] == belief.expected[6]
 
 
+@pytest.mark.more
 def test_pairs_are_calibrated():
     """Over 150 simulated pools and five labelled rows: of pairs given 60 to 75, 75 to 90 and 90 to 97 %, as many."""
     given, by_rows = [], []

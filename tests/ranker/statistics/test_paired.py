@@ -71,6 +71,7 @@ def slow_standard_error(values, clusters):
     return (len(labels) / (len(labels) - 1) * total) ** 0.5 / len(values)
 
 
+@pytest.mark.more
 @given(two_models())
 def test_means_difference_flips_and_errors_are_their_definitions(given_rows):
     """What the record holds is what loops over rows and clusters count."""
@@ -91,6 +92,7 @@ def test_means_difference_flips_and_errors_are_their_definitions(given_rows):
         assert estimate.df == len(set(own)) - 1
 
 
+@pytest.mark.more
 @given(two_models(), st.randoms(use_true_random=False))
 def test_neither_the_order_of_rows_nor_the_numbers_of_clusters_matter(given_rows, random):
     """Rows shuffled, clusters numbered anew: the same record but for rounding."""
@@ -103,6 +105,7 @@ def test_neither_the_order_of_rows_nor_the_numbers_of_clusters_matter(given_rows
     assert one.p == pytest.approx(other.p, abs=1e-12)
 
 
+@pytest.mark.more
 @given(two_models())
 def test_exchanging_the_models_turns_the_signs(given_rows):
     """The interval changes sides; the p and the standard errors stay."""
@@ -114,6 +117,7 @@ def test_exchanging_the_models_turns_the_signs(given_rows):
         assert [other.low, other.high] == pytest.approx([-one.high, -one.low], abs=1e-12)
 
 
+@pytest.mark.more
 @given(two_models())
 def test_clusters_of_one_row_are_no_clusters(given_rows):
     """Every row its own cluster: all is as without, McNemar's test too."""
@@ -172,6 +176,7 @@ def test_the_interval_is_of_counts_where_the_test_is_mcnemars():
     assert (found.low, found.high) == score_interval.of_sums(marks[0] - marks[1], np.ones(10), t[0])
 
 
+@pytest.mark.more
 @given(two_models(values=(0.0, 1.0)))
 def test_the_test_is_mcnemars_only_of_independent_rows_of_0_and_1(given_rows):
     """With clusters, or an outcome between, signs are flipped; the record says which test it was."""
@@ -256,6 +261,7 @@ def test_models_that_differ_everywhere_alike_have_an_interval_with_a_width():
     assert 0.01 < p_of(both) < 0.05
 
 
+@pytest.mark.more
 @given(two_models(), two_models())
 def test_the_p_of_a_mean_over_tasks_goes_with_its_interval(one, other):
     """It is below 0.05 just where the interval leaves out 0."""

@@ -67,6 +67,7 @@ def plain():
     return measured(*world(), curve=())
 
 
+@pytest.mark.more
 def test_a_pool_adds_its_methods_to_the_table():
     """SURROGATE, SURROGATE+LABEL, POOL-FACTOR and what needs no label nor in-domain row, each with a curve."""
     table, pool, targets = world()
@@ -87,6 +88,7 @@ def test_a_pool_adds_its_methods_to_the_table():
     assert len(set(found.method("MAJORITY").curve.values())) == 1
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(("rows", "half"), [(20, 10), (21, 11)])
 def test_a_half_of_an_odd_number_of_rows_has_the_odd_one(monkeypatch, rows, half):
     """Of 21 rows 11 make a pool, of 20 ten."""
@@ -111,6 +113,7 @@ def test_half_of_the_rows_may_be_chosen():
     assert not names & {one.name for one in ASKING}
 
 
+@pytest.mark.more
 def test_in_domain_rows_add_the_methods_that_need_them(plain):
     """ATC, DOC and COT are there with labelled in-domain rows, and only then."""
     some = {"ATC", "DOC", "COT"}
@@ -118,6 +121,7 @@ def test_in_domain_rows_add_the_methods_that_need_them(plain):
     assert not some & {method.name for method in plain.methods}
 
 
+@pytest.mark.more
 def test_by_default_few_are_shown():
     """The surrogate, random and chosen, and one that sees no label; the rest come where they are asked for."""
     default = [one for one in METHODS if one.default]
@@ -172,6 +176,7 @@ def test_methods_of_ones_own_are_measured_as_those_of_the_product_are():
     assert "No method without labels is safe. VOTES: goes with the crowd." in found.notes
 
 
+@pytest.mark.more
 def test_other_outcomes_than_right_or_wrong_are_ranked_by():
     """Scores between 0 and 1 are a metric like any other, and the notes call it by its name."""
     table, pool, targets = world()
@@ -187,6 +192,7 @@ def test_other_outcomes_than_right_or_wrong_are_ranked_by():
     )
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("noise", "probe", "rows", "curve", "needs"),
     [
@@ -213,6 +219,7 @@ def test_what_labels_are_worth_is_said(monkeypatch, noise, probe, rows, curve, n
     assert [note for note in found.notes if " ACC " in note] == [said]
 
 
+@pytest.mark.more
 def test_each_method_without_labels_is_told_of_with_its_trap(plain):
     """Those in the table, and no others; without a pool nothing is said."""
     given = world()
@@ -305,6 +312,7 @@ def best_first(table, pool, targets, halves):
     return Population(*ordered, np.ones(len(order) * (len(order) - 1) // 2, dtype=bool), halves)
 
 
+@pytest.mark.more
 def test_chosen_rows_are_those_that_a_method_asks_for(halves):
     """In each half the rows that it asks for, labelled, order the models; the mean and the variance over halves."""
     table, pool, targets = world()
@@ -348,6 +356,7 @@ def populations(rng, count, models=5, rows=200):
         yield Pool(np.stack([1 - positive, positive], axis=2)), labels
 
 
+@pytest.mark.more
 def test_the_variance_is_that_over_populations():
     """A pairwise accuracy, and its lead over ACC, vary from one population to the next as halves of one say."""
     decided, means, said = np.ones(10, dtype=bool), [], []
@@ -387,6 +396,7 @@ def test_the_interval_is_that_of_the_variances():
     assert (shown.ci_low, shown.ci_high) == pytest.approx((low, high), abs=0.005)
 
 
+@pytest.mark.more
 def test_the_standard_error_of_draws_is_that_of_other_seeds():
     """What few draws leave open is how far apart other draws of the same rows are."""
     table, pool, targets = world()
@@ -416,6 +426,7 @@ def test_undefined_scores_leave_the_mean_over_the_pool():
     assert found.beats.tolist() == [[1.0]]
 
 
+@pytest.mark.more
 def test_large_pools_are_measured_by_less(monkeypatch):
     """Of many models and rows fewer draws are taken, and rows are asked from a part of each half; both are said."""
     given = world()

@@ -201,6 +201,7 @@ def test_the_scale_of_outcomes_makes_no_difference():
     assert more_accurate(noisy) == pytest.approx(more_accurate(right), abs=1e-4)
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("shape", [1, 10])
 def test_the_probabilities_of_real_outcomes_are_calibrated(shape):
     """Of marks on rows of some hardness, in a wide or a narrow spread, as many are right as given, or a few more."""

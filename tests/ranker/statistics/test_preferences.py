@@ -68,6 +68,7 @@ def test_the_spread_is_that_of_the_curvature():
     assert found.covariances[0] == pytest.approx(np.linalg.inv(-hessian), abs=1e-4)
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("judge", [None, 1.5])
 def test_probabilities_keep_their_word(judge):
     """P(a before b) given 75 to 95 is right in as many cases, with a judge and without, by true mean win rates."""

@@ -70,6 +70,7 @@ def compare(folder, setting, seeds):
             assert np.abs(here[name] - there[f"{seed} {name}"]).max() < tolerance, f"suite {seed}: {name}"
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("setting", kernels.KERNELS)
 def test_two_suites_are_drawn_alike_on_every_processor(tmp_path, setting):
     """With kernels of three generations."""

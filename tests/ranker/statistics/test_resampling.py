@@ -138,6 +138,7 @@ def test_two_models_are_drawn_together():
     assert high - low < (most - least) / 2
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("name", ["macro-f1", "pearson"])
 def test_intervals_from_shared_draws_are_those_of_each_alone(name, monkeypatch):
     """Of each model and of each difference, however few fit into memory; what has no interval alone has none here."""
@@ -208,6 +209,7 @@ def slow_swap_p(metric, said, targets, clusters):
     return float(np.mean(np.array(found) >= distance(said) - 1e-12))
 
 
+@pytest.mark.more
 @given(st.integers(0, 2**32 - 1), st.sampled_from(["macro-f1", "mcc", "f1:b", "balanced-accuracy"]), st.booleans())
 @settings(max_examples=25)
 def test_all_ways_to_exchange_answers_are_counted(seed, name, clustered):

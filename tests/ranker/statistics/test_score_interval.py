@@ -54,6 +54,7 @@ def test_without_the_half_it_is_the_published_one(monkeypatch):
     assert of_counts(1, 7, 21, Z95) == pytest.approx((-0.517, -0.026), abs=5e-4)
 
 
+@pytest.mark.more
 @given(counts(), st.floats(1.0, 3.0))
 def test_of_rows_of_0_and_1_both_are_one(given_counts, critical):
     """The general law is the closed one."""
@@ -148,6 +149,7 @@ def heavy_clusters(rng, groups):
     return -lost.astype(float), sizes, -1 / 7
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("groups", [5, 20, pytest.param(100, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("drawn", [lost_clusters, rare_marks, heavy_clusters])
 def test_clusters_and_marks_cover(drawn, groups):

@@ -109,6 +109,7 @@ def test_p_is_uniform_where_nothing_differs():
     assert np.mean(np.array(ps) <= 0.5) == pytest.approx(0.5, abs=0.07)
 
 
+@pytest.mark.more
 def test_the_interval_of_mmd_holds_the_truth():
     """Of two normal distributions one apart, whose MMD^2 a large sample gives."""
     rng = np.random.default_rng(7)

@@ -82,6 +82,7 @@ def test_bic_by_hand():
     assert found == pytest.approx(expected)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", SHAPES)
 @pytest.mark.parametrize("models", [30, pytest.param(100, marks=pytest.mark.slow)])
 def test_simulated_points_are_recognised(kind, models):
@@ -91,6 +92,7 @@ def test_simulated_points_are_recognised(kind, models):
     assert found[kind] >= 0.9 * 60, found
 
 
+@pytest.mark.more
 def test_twelve_models_are_recognised_mostly():
     """Of 150 simulations of each type at least 85 %, but for points without any trend."""
     rng = np.random.default_rng(8)
@@ -155,6 +157,7 @@ def test_the_prediction_interval_of_a_line_is_the_classical_one():
     assert (high + low) / 2 == pytest.approx(line.intercept + line.slope * new)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["I", "II", "III"])
 def test_prediction_intervals_hold_what_they_promise(kind):
     """Of 400 new models, 95 % within 2.5 points."""
@@ -168,6 +171,7 @@ def test_prediction_intervals_hold_what_they_promise(kind):
     assert np.mean(inside) == pytest.approx(0.95, abs=0.025)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("place", [0.15, 0.25, 0.5, 0.75])
 @pytest.mark.parametrize("models", [12, pytest.param(100, marks=pytest.mark.slow)])
 def test_the_interval_of_a_joint_holds_it(models, place):

@@ -167,6 +167,7 @@ def test_it_says_what_a_posterior_says(case):
     assert found.within(0.0) <= found.within(0.1)
 
 
+@pytest.mark.more
 @settings(max_examples=60)
 @given(cases(), st.integers(0, 2**32 - 1))
 def test_the_order_of_labels_and_models_changes_nothing(case, seed):
@@ -344,6 +345,7 @@ def test_draws_of_a_metric_are_those_of_the_definition(case):
     np.testing.assert_allclose(found, metric.value(sums / total[:, None, None]), atol=1e-6)
 
 
+@pytest.mark.more
 @settings(max_examples=20)
 @given(cases())
 def test_expected_accuracy_is_that_of_the_vote(case):

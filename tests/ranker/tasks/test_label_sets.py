@@ -43,6 +43,7 @@ def drawn(seed):
     return true, given, *sets
 
 
+@pytest.mark.more
 @settings(max_examples=150)
 @given(st.integers(0, 2**32 - 1))
 def test_metrics_are_those_of_scikit_learn(seed):
@@ -213,6 +214,7 @@ FORMS = {
 }
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("form", FORMS)
 def test_each_form_gives_the_same_numbers(folder, rank_models, form):
     """Rows and answers as lists, texts, objects and columns: six rows, one without a label; and F1 by label."""
@@ -240,6 +242,7 @@ def test_a_threshold_is_read(folder, rank_models):
     assert {model["outcome"] for model in json.loads(out)["decision"]["models"]} == {0.0}
 
 
+@pytest.mark.more
 def test_a_pool_and_metrics(folder, rank_models):
     """Beside a pool metrics of all rows have a posterior by each label's vote, means of rows one by likeness."""
     Path("pool.csv").write_text("id,text\n" + "".join(f"{row},Text {row}.\n" for row in ROWS))

@@ -55,6 +55,7 @@ def tables(draw):
     return np.array(answers), np.array(targets), np.array(weights)
 
 
+@pytest.mark.few(1)
 @pytest.mark.filterwarnings("ignore:A single label was found", "ignore:`y1`, `y2` and `labels` have only")
 @pytest.mark.parametrize("name", OF_LABELS)
 @given(table=tables())

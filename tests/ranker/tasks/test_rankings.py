@@ -194,6 +194,7 @@ def write_search(rows=30):
     Path("pool.csv").write_text("id\n" + "".join(f"{query}\n" for query in relevant))
 
 
+@pytest.mark.more
 def test_systems_are_ranked_by_ten_judged_queries(folder, rank_models):
     """Without a task's name; with a pool of queries, a judge's grades, another metric, and documents nobody judged."""
     write_search()

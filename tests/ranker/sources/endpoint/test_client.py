@@ -62,6 +62,7 @@ def test_what_may_pass_is_tried_again(wrong):
         assert len(server.requests) == 3
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("wrong", "reason"), [
     ("500", "replies with status 500: not now"), ("503", "replies with status 503: not now"),
     ("junk", "it replies with what is no answer of this protocol"), ("cut", "breaks off"),
@@ -146,6 +147,7 @@ def test_a_redirection_is_not_followed_and_gets_no_key(monkeypatch):
         assert len(server.requests) == 1
 
 
+@pytest.mark.more
 def test_a_body_without_end_is_cut_off():
     """A reply that goes on and on is a failure, whatever it holds."""
     with serving(wrong=deque(["endless"] * 6)) as server:

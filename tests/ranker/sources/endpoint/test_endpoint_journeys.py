@@ -52,6 +52,7 @@ def all_files(folder):
     return {file: file.read_bytes() for file in folder.rglob("*") if file.is_file()}
 
 
+@pytest.mark.more
 def test_the_key_is_nowhere(folder):
     """Neither in a file, a log, a report or an error of a run, nor in the words of any process."""
     with serving(key=KEY, wrong=deque(["401"]), delay=0.05) as server:
@@ -78,6 +79,7 @@ def test_the_key_is_nowhere(folder):
     assert not any(KEY.encode() in text or b"sk-wrong-one" in text for text in texts)
 
 
+@pytest.mark.more
 def test_wrong_addresses_and_keys_are_refused_before_the_rows_are_read(folder):
     """Though the file of rows is unreadable, too: the server is named first, in a line, with exit code 2."""
     Path("rows.jsonl").write_text("{")
@@ -93,6 +95,7 @@ def test_wrong_addresses_and_keys_are_refused_before_the_rows_are_read(folder):
             assert len(done.stderr.strip().splitlines()) == 1
 
 
+@pytest.mark.more
 def test_a_run_that_is_killed_loses_nothing(folder):
     """What the server replied is kept; the next run asks for the rest alone, and has the same result."""
     with serving() as server:
@@ -119,6 +122,7 @@ def test_a_run_that_is_killed_loses_nothing(folder):
     assert last["decision"]["models"] == whole["decision"]["models"]
 
 
+@pytest.mark.more
 def test_the_budget_holds_whatever_the_workers(folder):
     """25 requests and no more, over all members; the next run goes on, and needs no server when all is there."""
     with serving() as server:
@@ -132,6 +136,7 @@ def test_the_budget_holds_whatever_the_workers(folder):
     assert run(server).returncode == 0  # it is closed by now
 
 
+@pytest.mark.more
 def test_a_dry_run_sends_nothing(folder):
     """Host, requests, tokens and money are said."""
     Path("prices.toml").write_text('currency = "EUR"\n[models.tiny]\nprompt = 1000\noutput = 0\n')
@@ -163,6 +168,7 @@ def test_a_server_that_ends_in_between_leaves_its_model_out(folder):
         assert before < set(server.rows())
 
 
+@pytest.mark.more
 def test_attributions_need_a_budget(folder):
     """Without one the model is not asked at all; with one they are computed; a dry run may always be had."""
     with serving() as server:
@@ -179,6 +185,7 @@ def test_attributions_need_a_budget(folder):
         assert "number" in done.stdout
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(("options", "status"), [((), 1), (("--not-worse-than", "tiny/first"), 3)])
 def test_rows_that_failed_come_first_and_decide_the_exit_status(folder, options, status):
     """They are counted above everything else, in the JSON, and never taken for answers."""
@@ -194,6 +201,7 @@ def test_rows_that_failed_come_first_and_decide_the_exit_status(folder, options,
     assert "They are neither right nor wrong" in said
 
 
+@pytest.mark.more
 def test_a_limit_of_requests_loses_no_row(folder):
     """A server that takes five requests at a time in each half second: all rows are answered."""
     sent = deque()
@@ -220,6 +228,7 @@ PROBES = 7
 """Requests by which a server without log-probabilities is known."""
 
 
+@pytest.mark.more
 def test_a_budget_is_spent_on_the_same_rows_of_all_prompts(folder):
     """With 60 requests, four prompts and rows of one request each has the same rows; a larger budget goes on."""
     for name in ("third", "fourth"):

@@ -47,6 +47,7 @@ def run(server, *options):
     return subprocess.run(command(server, *options), capture_output=True, text=True, check=False)
 
 
+@pytest.mark.more
 def test_a_judge_that_is_killed_goes_on(folder):
     """Each answer of each model is marked once; the result is that of a run without a break."""
     with serving() as server:
@@ -71,6 +72,7 @@ def test_a_judge_that_is_killed_goes_on(folder):
     assert (last["models"], last["judges"]) == (whole["models"], whole["judges"])
 
 
+@pytest.mark.more
 def test_a_dry_run_counts_what_a_judge_costs(folder):
     """30 requests, and none is sent about a row; a budget of fewer ends the run, and the next goes on."""
     with serving() as server:
@@ -85,6 +87,7 @@ def test_a_dry_run_counts_what_a_judge_costs(folder):
         assert len(server.rows("Row")) == len(set(server.rows("Row"))) == 30
 
 
+@pytest.mark.more
 def test_texts_go_to_other_machines_on_request_alone(folder):
     """As those of models do: a line, before anything is read."""
     with serving() as server:

@@ -207,6 +207,7 @@ def test_without_log_probabilities_labels_are_read_from_text(abilities):
         assert shelf.noted[source.place][1] == (ServerWriter.note, counted)
 
 
+@pytest.mark.more
 def test_a_server_of_chats_alone_is_asked_by_any_prompt():
     """What is no chat is the user's message, and a note says so; a chat is none for a server that takes no chats."""
     with serving(completions=False) as server:
@@ -226,6 +227,7 @@ def test_a_server_of_chats_alone_is_asked_by_any_prompt():
         opened(server)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["sentiment", "nli", "paraphrase", "toxicity", "msgs-verb"])
 def test_a_built_in_set_has_a_form_that_the_server_takes(name):
     """Without a prompt: the set's first one, or its chat where the server takes no other."""
@@ -299,6 +301,7 @@ def test_texts_are_written_and_read():
         assert server.requests[-1][1]["max_tokens"] == 7
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("wrong", "reason"), [
     (["400"], "it refuses the request: not now"), (["500"] * 6, "replies with status 500: not now"),
     (["no-logprobs"], "it gives no log-probabilities of the next token"),
@@ -330,6 +333,7 @@ def test_a_failed_row_is_asked_again_and_others_are_not(tmp_path):
         assert len(server.rows()) - before == 2
 
 
+@pytest.mark.more
 def test_a_server_that_fails_row_after_row_is_left_out():
     """It is not asked about all rows."""
     rows = [Example(f"{n}", (f"A row about number {n}.",)) for n in range(300)]
@@ -518,6 +522,7 @@ ASKING = {
 """Options of asking: none of them changes a number by itself; those of prompts are in the model's record."""
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", IDENTITY)
 def test_what_changes_a_number_is_in_the_key(name):
     """Another prompt, model, address or calibration; no name, and no way of sending."""
@@ -544,6 +549,7 @@ def test_a_missing_package_is_named(monkeypatch):
         kind.sources(Reference("http://127.0.0.1:9/v1"), SourceOptions(), ResourceCache())
 
 
+@pytest.mark.more
 def test_a_chat_that_thinks_first_is_read_as_text():
     """Its first token says nothing of a label; what stands after the thoughts is the answer, and without it none."""
     for opening, state in (("<think>so</think>", ANSWERED), ("<think>so", NO_ANSWER)):

@@ -262,6 +262,7 @@ def asked(models):
     return run_models(models, MOOD, requests, Runtime(executor=Serial(), store=None))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_servers_that_fail_leave_out_their_models_alone(server, moment):
     """Each in one line, whatever it does, from the probe, from the words or from the rows on; the last one answers."""
@@ -388,6 +389,7 @@ ECHOES = {
 """What is wrong with a repeated prompt -> the change, and what is said of it; "" for no prompt that is repeated."""
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("wrong", ECHOES)
 def test_an_echo_is_believed_only_if_its_numbers_can_be_probabilities(wrong):
     """Else labels are scored by next tokens, as of a server without echo, and a note has the reason."""

@@ -85,6 +85,7 @@ def pace_of(clock, most=8, **more):
     return Pace(most, now=clock.now, wait=clock.wait, **more)
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("headers", [None, ["Retry-After"]])
 def test_every_row_arrives_at_sixty_requests_a_minute(headers):
     """300 rows in a bit more than four minutes of the server's clock; few are refused, and none is lost."""

@@ -129,6 +129,7 @@ def test_labels_of_no_task_are_those_of_the_rows(lm, project, rank_models, monke
     assert "'pos' is none of the prompts' (positive, negative); for labels of your own take `--prompts labels`" in err
 
 
+@pytest.mark.more
 def test_a_second_run_asks_nothing(lm, project, run, monkeypatch):
     """Answers are stored, a prompt that is only renamed has them too, and another word for a label does not."""
     flags = ["--models", str(lm()), "--prompts", "prompts", "--format", "json"]
@@ -146,6 +147,7 @@ def test_a_second_run_asks_nothing(lm, project, run, monkeypatch):
     assert calls
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("writes", [False, True])
 def test_an_interrupted_run_asks_for_the_rest_alone(lm, project, run, monkeypatch, writes):
     """Blocks of answers are stored as they come; no row is put to a model twice."""

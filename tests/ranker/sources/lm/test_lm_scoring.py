@@ -129,6 +129,7 @@ def test_batches_change_nothing(lm, kind, budget):
     np.testing.assert_allclose(probabilities(other), probabilities(model), atol=1e-5)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("kind", DECODERS)
 @pytest.mark.parametrize("short", [True, False])
 def test_rows_are_lengthened_to_need_fewer_passes(lm, monkeypatch, kind, short):
@@ -245,6 +246,7 @@ def test_tokens_of_the_row_are_told_from_those_of_the_prompt(lm):
         assert first[1] < first[0], "the hypothesis comes first in this prompt"
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["llama", "gemma", "t5"])
 @pytest.mark.parametrize("line", ["occlusion:hide=remove", "shap:baseline=remove", "lime:hide=remove,samples=50"])
 def test_words_are_hidden_inside_the_prompt(lm, kind, line):
@@ -285,6 +287,7 @@ def test_words_are_never_hidden_behind_padding(lm, line, offered):
     assert stop.value.allowed == (offered,)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", [*DECODERS, "t5"])
 def test_integrated_gradients_keep_the_prompt_in_place(lm, kind):
     """Scores add up to the margin less that of the row at zero; tokens of the prompt are no part of them."""

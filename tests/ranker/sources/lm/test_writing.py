@@ -57,6 +57,7 @@ def written(model, example):
     return before(network.tokenizer.decode(out, skip_special_tokens=True), model.stop)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["llama", "gemma", "gpt2", "t5"])
 @pytest.mark.parametrize("budget", [1, 4096])
 def test_what_is_written_is_that_of_a_loop_without_cache(lm, kind, budget):

@@ -214,6 +214,7 @@ BROKEN = {
 }
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("name", BROKEN)
 def test_it_is_refused_in_one_line(tmp_path, name):
     """The line names the file; reading it takes little memory."""
@@ -232,6 +233,7 @@ def test_it_is_refused_in_one_line(tmp_path, name):
     assert peak < (MEMORY if "endless" not in name and "long list" not in name else 3 * MEMORY)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("name", BROKEN)
 def test_looking_at_it_does_no_harm(tmp_path, name):
     """What a broken file is can be asked, and a folder with it is listed or refused in one line."""
@@ -345,6 +347,7 @@ def test_a_message_tells_nothing_of_a_file_that_is_no_log(tmp_path):
         assert "swordfish" not in str(caught.value)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("seed", range(3))
 def test_any_damage_is_one_line_or_none(tmp_path, seed):
     """Bytes changed, cut or put in at random: a log is read or refused, and nothing else happens."""
@@ -371,6 +374,7 @@ def test_any_damage_is_one_line_or_none(tmp_path, seed):
             harmless(read_log, tmp_path / name, LogSelection(metric=draw.choice([None, "acc"])))
 
 
+@pytest.mark.more
 def test_values_of_every_kind_in_every_place_do_no_harm(tmp_path):
     """Each field of a row and of a sample, and of the header, replaced by each kind of value."""
     kinds = [

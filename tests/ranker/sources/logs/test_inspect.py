@@ -53,6 +53,7 @@ def test_parts_are_packed_in_one_of_three_ways(path, method):
     assert read_log(eval_log(path, [sample(1, "C"), sample(2, "I")], method=method)).outcomes.tolist() == [1, 0]
 
 
+@pytest.mark.more
 def test_an_archive_of_the_standard_library_is_read(path):
     """With streamed sizes, long lists and parts that are none of ours."""
     stream = io.BytesIO()

@@ -239,6 +239,7 @@ def text_of(header, rows):
     return file.getvalue()
 
 
+@pytest.mark.more
 @settings(max_examples=60)
 @given(st.data())
 def test_the_order_of_rows_with_ids_does_not_matter(tmp_path_factory, data):
