@@ -14,7 +14,7 @@ import numpy as np
 
 from factors.types import Example, Floats
 from ranker.errors import ModelError, UsageError, listed
-from ranker.runs.collect import RawResponses, RequestMatrix, estimate_lines, run_models
+from ranker.runs.collect import RawResponses, RequestMatrix, count_failed, estimate_lines, run_models
 from ranker.runs.inspected import InspectedModels, inspect_references
 from ranker.runs.likeness import compare_answers
 from ranker.runs.pool import compared_rows, most_compared
@@ -51,11 +51,13 @@ class JudgeMarks:
         models: names of those that it marked.
         rows: (n,) ids.
         values: model -> (n,) marks, nan where there is none.
+        failed: answers of the judge that failed.
     """
 
     models: tuple[str, ...]
     rows: tuple[str, ...]
     values: Mapping[str, Floats]
+    failed: int = 0
 
 
 @dataclass(frozen=True)
@@ -98,10 +100,18 @@ class Answering:
         Raises:
             ModelError: a model cannot be asked.
         """
+        return {name: _only(response) for name, response in self._responses(runtime).items()}
+
+    def failed(self, runtime: Runtime) -> dict[str, int]:
+        """Return model -> its answers that failed, if there are any; errors are those of `answers`."""
+        counts = {} if self.models.precomputed else {n: count_failed(r) for n, r in self._responses(runtime).items()}
+        return {name: count for name, count in counts.items() if count}
+
+    def _responses(self, runtime: Runtime) -> Mapping[str, RawResponses]:
         responses, failures = run_models(self.models, text_task(), self._requests, runtime)
         for name, reason in failures.items():
             raise ModelError(reason, place=name)
-        return {name: _only(response) for name, response in responses.items()}
+        return responses
 
     def check_comparable(self) -> None:
         """Refuse answers that cannot be compared, before any is asked for.
@@ -206,8 +216,8 @@ def ask(judge: InspectedModels, answering: Answering, runtime: Runtime) -> dict[
     """
     names, rows = tuple(model.name for model in answering.models.models), tuple(row.id for row in answering.rows)
     return {
-        name: JudgeMarks(names, rows, dict(zip(names, marks.reshape(len(names), len(rows)), strict=True)))
-        for name, marks in _expected(judge, answering.to_mark(runtime), runtime).items()
+        name: JudgeMarks(names, rows, dict(zip(names, marks.reshape(len(names), len(rows)), strict=True)), failed)
+        for name, (marks, failed) in _expected(judge, answering.to_mark(runtime), runtime).items()
     }
 
 
@@ -245,15 +255,18 @@ def ask_verdicts(judge: InspectedModels, answering: Answering, runtime: Runtime)
         for first, second, pair_of_texts in ((a, b, (text_a, text_b)), (b, a, (text_b, text_a)))
     )
     verdicts: dict[str, Verdicts] = {}
-    for name, places in _expected(judge, examples, runtime).items():
+    for name, (places, _) in _expected(judge, examples, runtime).items():
         by_order = (1 - 2 * places).reshape(-1, 2)  # the first word has the value 0, the second 1
         means = (by_order[:, 0] - by_order[:, 1]) / 2
-        verdicts[name] = {(row.id, a, b): float(mean) for (row, a, b, *_), mean in zip(units, means, strict=True)}
+        of_units = zip(units, means.tolist(), strict=True)
+        verdicts[name] = {(row.id, a, b): mean for (row, a, b, *_), mean in of_units if not np.isnan(mean)}
     return verdicts
 
 
-def _expected(judge: InspectedModels, examples: Sequence[Example], runtime: Runtime) -> dict[str, Floats]:
-    """Return by each prompt of a judge (n,) the means of its labels' values for examples; nan where an answer is none.
+def _expected(judge: InspectedModels, examples: Sequence[Example], runtime: Runtime) -> dict[str, tuple[Floats, int]]:
+    """Return by each prompt of a judge (n,) the means of its labels' values for examples, and how many answers failed.
+
+    The mean is nan where an answer is none.
 
     Raises:
         ModelError, UsageError: as `ask`.
@@ -261,7 +274,7 @@ def _expected(judge: InspectedModels, examples: Sequence[Example], runtime: Runt
     present = [place for place, example in enumerate(examples) if all(example.segments[1:])]
     if not present:
         raise UsageError.about("models", "wrote no answer to these rows, so a judge has nothing to mark")
-    request, expected = Request(tuple(examples[place] for place in present)), dict[str, Floats]()
+    request, expected = Request(tuple(examples[place] for place in present)), dict[str, tuple[Floats, int]]()
     for by_prompts, task in _by_labels(judge):
         responses, failures = run_models(by_prompts, task, [[request]] * len(by_prompts.models), runtime)
         for name, reason in failures.items():
@@ -269,8 +282,9 @@ def _expected(judge: InspectedModels, examples: Sequence[Example], runtime: Runt
         for name, response in responses.items():
             probabilities = _only(response).probabilities()
             assert probabilities is not None  # its task has labels
-            expected[name] = np.full(len(examples), np.nan)
-            expected[name][present] = probabilities @ _values(task.labels)
+            means = np.full(len(examples), np.nan)
+            means[present] = probabilities @ _values(task.labels)
+            expected[name] = means, count_failed(response)
     return {model.name: expected[model.name] for model in judge.models}
 
 

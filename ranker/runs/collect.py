@@ -118,12 +118,12 @@ def collect(plan: Plan, runtime: Runtime = Runtime()) -> RunResponses:
     failed = {
         model.name: count
         for model in plan.inputs.inspected.models
-        if not model.source.precomputed and (count := _failed_answers(responses.get(model.name)))
+        if not model.source.precomputed and (count := count_failed(responses.get(model.name)))
     }
     return RunResponses(tuple(answered), failures, copies, failed, tuple(voters))
 
 
-def _failed_answers(response: RawResponses | None) -> int:
+def count_failed(response: RawResponses | None) -> int:
     """Count the rows of requests to a model that failed."""
     answers = () if response is None else response.answers
     return sum(int((answer.predictions.state == ERROR).sum()) for answer in answers if answer is not None)

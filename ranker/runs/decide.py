@@ -145,6 +145,7 @@ def decide_plan(
     else:
         beside = judged(measurements.table, marks_beside, unit("", scale))
         measurements = replace(measurements, notes=(*measurements.notes, *marks_beside.notes))
+        collected = replace(collected, failed_answers={**collected.failed_answers, **marks_beside.failed})
     if beside is not None and not beside.unlabelled and len(run_plan.rows.pool) > len(run_plan.rows.population):
         text = "no row of the pool without a label has an answer of every model; do their files hold these rows?"
         raise UsageError(text, option="pool")

@@ -221,12 +221,14 @@ class GivenMarks:
         confirmed: False if no person marked anything: outcomes are then those of the first judge.
         likeness: of the models' answers; None if these are unknown or cannot be compared, or no person marked anything.
         notes: why they cannot be compared, if so.
+        failed: judge, or model whose answers they read -> its answers that failed, if there are any.
     """
 
     marks: Mapping[str, JudgeMarks]
     confirmed: bool = True
     likeness: Likeness | None = None
     notes: tuple[str, ...] = ()
+    failed: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -255,7 +257,10 @@ class JudgedRun:
     @cached_property
     def given(self) -> GivenMarks:
         """Marks of the judges, read or asked for once; errors are those of `Judges.marks`."""
-        return GivenMarks(self.judges.marks(self.answering, self.runtime), self.people is not None)
+        marks = self.judges.marks(self.answering, self.runtime)
+        failed = {name: of_judge.failed for name, of_judge in marks.items() if of_judge.failed}
+        of_models = {} if self.answering is None else self.answering.failed(self.runtime)
+        return GivenMarks(marks, self.people is not None, failed=of_models | failed)
 
     def given_beside(self, table: ScoreTable) -> GivenMarks:
         """Return the same, and how alike the models' answers are, to the rows that people marked and some others.

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import deque
 from pathlib import Path
 
 import pytest
@@ -85,6 +86,22 @@ def test_a_dry_run_counts_what_a_judge_costs(folder):
         assert len(server.requests) <= 10
         assert run(server).returncode == 0
         assert len(server.rows("Row")) == len(set(server.rows("Row"))) == 30
+
+
+def test_answers_of_a_judge_that_failed_come_first_and_decide_the_exit_status(folder, rank_models):
+    """They are no marks, and the others count."""
+    Path("rows.csv").write_text("id,text\n" + "".join(f"q{n},A row {n}\n" for n in range(10)))
+    with serving(wrong=deque(["400", "400", "400"])) as server:
+        status, out, err = rank_models(*command(server, "--no-isolate")[3:])
+        assert status == 1, err
+        found = json.loads(out)
+        assert found["header"]["failed_answers"] == {"gpt": 3}
+        assert found["decision"]["judges"][0]["rows"] == 10
+        words = ["table" if word == "json" else word for word in command(server, "--no-isolate")[3:]]
+        server.behaviour.wrong = deque(["400", "400", "400"])
+        status, out, _ = rank_models(*words)
+    assert status == 1
+    assert "Answers that failed: 3 of gpt." in " ".join(out.split())
 
 
 @pytest.mark.more
