@@ -5,6 +5,7 @@ DEMO := .venv-demo
 DEV := .venv-test
 LIGHT := .venv-light
 SITE := .venv-site
+OLDEST := .venv-oldest
 LM_EVAL := .venv-lm-eval
 INSPECT := .venv-inspect
 SERVERS := .venv-servers
@@ -13,8 +14,8 @@ PACKAGE := build/package
 CHECKERS := twine check-wheel-contents pyroma cyclonedx-bom
 WRITTEN := tests/ranker/sources/logs/programs
 # three processes of one thread each, for two cores: while one waits for a process of its own, another computes
-PROCESSES := OMP_NUM_THREADS=1 $(DEV)/bin/python -m pytest --numprocesses 3 --dist worksteal
-QUICK := $(PROCESSES) -m "not more and not slow and not soak"
+run_tests = OMP_NUM_THREADS=1 $(1)/bin/python -m pytest --numprocesses 3 --dist worksteal -m "$(2)"
+QUICK := not more and not slow and not soak
 # what is compiled is kept, whatever the environment says; pip would compile on one core alone
 export PYTHONDONTWRITEBYTECODE :=
 JOURNEYS := $(patsubst %,tests/ranker/test_%_page.py,ci costs endpoints judges label_sets rankings shift votes) \
@@ -23,20 +24,23 @@ JOURNEYS := $(patsubst %,tests/ranker/test_%_page.py,ci costs endpoints judges l
 	tests/ranker/commands/test_report_command.py
 PIP := -m pip install --no-compile --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test more light processors test-slow soak check package axe bench docs gallery pictures suites logs servers ray clean
+.PHONY: demo test more light oldest processors test-slow soak check package axe bench docs gallery pictures suites logs servers ray clean
 
 demo: $(DEMO)/installed  ## rank the embedded models on the embedded examples
 	$(DEMO)/bin/rank-models --ood hans-sub --probe 10
 
 test: $(DEV)/installed  ## all quick tests
-	$(QUICK)
+	$(call run_tests,$(DEV),$(QUICK))
 
 more: $(DEV)/installed  ## further cases of what the quick tests try, and what takes some seconds each
-	$(PROCESSES) -m "more and not slow and not soak"
+	$(call run_tests,$(DEV),more and not slow and not soak)
 
 light: $(LIGHT)/installed  ## the journeys that need no models, without torch
 	! $(LIGHT)/bin/python -c 'import torch' 2> /dev/null
-	OMP_NUM_THREADS=1 $(LIGHT)/bin/python -m pytest --numprocesses 2 -m "not slow and not soak and not models" $(JOURNEYS)
+	$(call run_tests,$(LIGHT),not slow and not soak and not models) $(JOURNEYS)
+
+oldest: $(OLDEST)/installed  ## quick tests with the oldest versions that setup.cfg allows
+	$(call run_tests,$(OLDEST),$(QUICK))
 
 processors: $(DEV)/installed  ## quick tests that compute, as other processors round, and with noise on every sum
 	$(DEV)/bin/python tests/processors/kernels.py
@@ -51,7 +55,7 @@ check: $(DEV)/installed  ## format, lint, types, tests
 	$(DEV)/bin/ruff format .
 	$(DEV)/bin/ruff check .
 	$(DEV)/bin/mypy
-	$(QUICK)
+	$(call run_tests,$(DEV),$(QUICK))
 
 package: $(DEV)/installed  ## what is published: built, checked, and installed apart, where it runs the demo
 	rm -rf $(PACKAGE)
@@ -109,6 +113,15 @@ $(LIGHT)/installed: setup.cfg pyproject.toml constraints.txt
 	$(LIGHT)/bin/python $(PIP) --editable '.[light]'
 	touch $@
 
+# torch stays at the build of constraints.txt; what the tests need beside the product has the newest version that fits
+$(OLDEST)/installed: setup.cfg pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(OLDEST)
+	$(OLDEST)/bin/python $(PIP) torch uv
+	grep '^torch==' constraints.txt > $(OLDEST)/torch.txt
+	$(OLDEST)/bin/uv pip compile --quiet --resolution lowest-direct --extra all --constraint $(OLDEST)/torch.txt setup.cfg -o $(OLDEST)/lowest.txt
+	$(OLDEST)/bin/python $(subst constraints.txt,$(OLDEST)/lowest.txt,$(PIP)) --editable '.[test]'
+	touch $@
+
 $(SITE)/installed: setup.cfg pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(SITE)
 	$(SITE)/bin/python $(PIP) --editable '.[docs]'
@@ -145,4 +158,4 @@ $(INSPECT)/installed:
 	touch $@
 
 clean:
-	rm -rf $(DEMO) $(DEV) $(LIGHT) $(SITE) $(LM_EVAL) $(INSPECT) $(SERVERS) $(RAY) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(DEMO) $(DEV) $(LIGHT) $(SITE) $(OLDEST) $(LM_EVAL) $(INSPECT) $(SERVERS) $(RAY) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -14,6 +14,7 @@ RankModelsError                 exit code 1
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable, Mapping
 from importlib.util import find_spec
 from itertools import accumulate
@@ -255,8 +256,12 @@ def need(extra: str, modules: Iterable[str] = ()) -> str:
         ("needs nltk: `pip install 'rank-models[texts]'`", '')
     """
     packages = EXTRAS[extra]
-    missing = [packages[module] for module in modules or packages if find_spec(module) is None]
+    missing = [packages[module] for module in modules or packages if not _is_installed(module)]
     return f"needs {listed(missing)}: `pip install 'rank-models[{extra}]'`" if missing else ""
+
+
+def _is_installed(module: str) -> bool:
+    return sys.modules[module] is not None if module in sys.modules else find_spec(module) is not None
 
 
 def check_installed(subject: str, extra: str, *modules: str, option: str = "", value: object = None) -> None:

@@ -146,3 +146,11 @@ def test_each_extra_is_explained(settings):
     page = (ROOT / "docs" / "ARCHITECTURE.md").read_text(encoding="utf-8").split("## Dependencies")[1]
     explained = settings["options.extras_require"].keys() - {"light", "test"}
     assert [name for name in explained if f"`{name}`" not in page] == []
+
+
+def test_actions_are_pinned_by_commit():
+    """A tag can be moved; the comment says which one it was."""
+    files = [*(ROOT / ".github" / "workflows").glob("*.yml"), *(ROOT / "docs" / "workflows").glob("*.yml")]
+    used = [line.strip() for path in files for line in path.read_text(encoding="utf-8").splitlines() if "uses:" in line]
+    assert len(used) > 10
+    assert [line for line in used if not re.search(r"uses: [\w/-]+@[0-9a-f]{40} # v[\d.]+$", line)] == []

@@ -166,7 +166,8 @@ def test_a_judge_beside_people(folder):
 
 def test_the_extras_that_journeys_need_are_there():
     """They are named together, to be typed as they are."""
-    (named,) = re.findall(r"pip install 'rank-models\[(.*?)\]'", README)
+    models, named = re.findall(r"pip install 'rank-models\[(.*?)\]'", README)
+    assert models == "models"
     setup = configparser.ConfigParser()
     setup.read(ROOT / "setup.cfg", encoding="utf-8")
     assert {*named.split(",")} == {"lm", "web", "texts", "rankings"} <= {*setup["options.extras_require"]}

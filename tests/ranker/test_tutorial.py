@@ -44,7 +44,7 @@ def do(words, file, given):
     elif words[0] == "rank-models":
         return printed(words[1:])
     else:
-        assert words == ["pip", "install", "."]
+        assert words == ["pip", "install", ".[models]"]
     return ""
 
 

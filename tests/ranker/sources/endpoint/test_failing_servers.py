@@ -287,6 +287,8 @@ def test_a_server_that_is_gone_after_some_requests_leaves_out_its_model(server, 
                 if len(going.requests) <= served:  # a request that came meanwhile has no answer
                     answer(self, body, changes)
                 if self.close_connection:
+                    with contextlib.suppress(OSError):  # another request may have done so
+                        going.socket.shutdown(socket.SHUT_RDWR)  # from now on nobody can connect
                     going.socket.close()
 
         going.RequestHandlerClass = Going
