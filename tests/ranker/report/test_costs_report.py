@@ -5,7 +5,7 @@ import dataclasses
 import io
 
 import pytest
-from test_choice import CLOSE_BY, document, priced
+from test_choice import close_by, document, priced
 from test_report_formats import with_found
 
 from ranker import report
@@ -14,7 +14,7 @@ from ranker.report.ranking import answer
 from ranker.results.costs import Costs, ModelUsage
 from ranker.results.ranking import Ranking
 
-PRICED = priced(CLOSE_BY, m0=0.01, m1=0.001)
+PRICED = priced(close_by(), m0=0.01, m1=0.001)
 
 
 def of_usage(**usage):
@@ -41,14 +41,14 @@ def test_the_table_has_what_is_known(tmp_path):
     assert "No price is known of m2." in table.help
     assert cost_table(of_usage(seconds=0.5)).head[3:] == ("seconds",)
     assert cost_table(of_usage(prompt_tokens=5.0, output_tokens=1.0)).head[3:] == ("tokens",)
-    assert cost_table(CLOSE_BY) is None
+    assert cost_table(close_by()) is None
 
 
 @pytest.mark.parametrize("form", ["table", "markdown", "latex", "html"])
 def test_each_format_for_people_has_the_table(form):
     """And none without costs."""
     assert "P(frontier)" in outputs.render_document(document(PRICED), form, None).replace("\n", " ")
-    assert "frontier" not in outputs.render_document(document(CLOSE_BY), form, None)
+    assert "frontier" not in outputs.render_document(document(close_by()), form, None)
 
 
 SENTENCES = {
@@ -58,18 +58,18 @@ SENTENCES = {
         "m1 is 0.3 points worse than m0 (-1.1 to +0.6) for a tenth of the price. No price is known of m2.",
     ),
     "a ratio": (
-        priced(CLOSE_BY, m0=10, m1=7, m2=11),
+        priced(close_by(), m0=10, m1=7, m2=11),
         "m1 is 0.3 points worse than m0 (-1.1 to +0.6) for 0.7 times the price.",
     ),
-    "nothing cheaper is close": (priced(CLOSE_BY, m0=1, m1=10, m2=0.1), ""),
-    "the first has no price": (priced(CLOSE_BY, m1=1, m2=2), "No price is known of m0."),
+    "nothing cheaper is close": (priced(close_by(), m0=1, m1=10, m2=0.1), ""),
+    "the first has no price": (priced(close_by(), m1=1, m2=2), "No price is known of m0."),
     "preferred": (
-        priced(CLOSE_BY, "cheaper:1", m0=10, m1=5, m2=7),
+        priced(close_by(), "cheaper:1", m0=10, m1=5, m2=7),
         "m1 is 0.3 points worse than m0 (-1.1 to +0.6) for half the price, and with a probability of >99.9 % within a "
         "point of the best.",
     ),
     "faster": (
-        priced(CLOSE_BY, "faster:1", m0=10, m1=1, m2=20),
+        priced(close_by(), "faster:1", m0=10, m1=1, m2=20),
         "m1 is 0.3 points worse than m0 (-1.1 to +0.6) in a tenth of the time, and with a probability of >99.9 % "
         "within a point of the best.",
     ),
@@ -95,8 +95,8 @@ def test_programs_have_the_numbers(tmp_path):
         ("", "USD", ""),
     ]
     assert PRICED.to_rows()[1]["prompt_tokens"] == 100
-    assert "money" not in report.render(CLOSE_BY, "csv")
-    wished = priced(CLOSE_BY, "cheaper:2.5", m0=10, m1=1)
+    assert "money" not in report.render(close_by(), "csv")
+    wished = priced(close_by(), "cheaper:2.5", m0=10, m1=1)
     wished.save(tmp_path / "run.json")
     loaded = Ranking.load(tmp_path / "run.json").decision
     assert (loaded.costs, loaded.choice) == (wished.decision.costs, wished.decision.choice)
@@ -110,7 +110,7 @@ def test_the_figure_has_each_model_whose_cost_is_known():
     assert "m2" not in drawing.alt
     seconds = with_found(PRICED, costs=dataclasses.replace(PRICED.decision.costs, by="seconds"))
     assert seconds.plot("costs").title == "Quality against time"
-    free = priced(CLOSE_BY, m0=0.0, m1=0.0, m2=0.5)
+    free = priced(close_by(), m0=0.0, m1=0.0, m2=0.5)
     assert "m0 0 and" in free.plot("costs").alt
-    assert "[figure: Quality against price]" not in outputs.render_document(document(CLOSE_BY), "html", None)
+    assert "[figure: Quality against price]" not in outputs.render_document(document(close_by()), "html", None)
     assert "Quality against price" in outputs.render_document(document(PRICED), "html", None)
