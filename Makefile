@@ -64,7 +64,7 @@ package: $(DEV)/installed  ## what is published: built, checked, and installed a
 	$(PACKAGE)/tools/bin/python -m pip install --quiet --disable-pip-version-check $(CHECKERS)
 	$(PACKAGE)/tools/bin/twine check --strict $(PACKAGE)/dist/*
 	$(PACKAGE)/tools/bin/check-wheel-contents $(PACKAGE)/dist/*.whl
-	$(PACKAGE)/tools/bin/pyroma --min=10 $(PACKAGE)/dist/*.tar.gz
+	$(PACKAGE)/tools/bin/pyroma --min=8 $(PACKAGE)/dist/*.tar.gz
 	$(PYTHON) -m venv $(PACKAGE)/env
 	$(PACKAGE)/env/bin/python $(PIP) torch
 	$(PACKAGE)/env/bin/python $(PIP) "$$(ls $(PACKAGE)/dist/*.whl)[models]"
