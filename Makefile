@@ -40,7 +40,7 @@ light: $(LIGHT)/installed  ## the journeys that need no models, without torch
 	$(call run_tests,$(LIGHT),not slow and not soak and not models) $(JOURNEYS)
 
 oldest: $(OLDEST)/installed  ## quick tests with the oldest versions that setup.cfg allows
-	$(call run_tests,$(OLDEST),$(QUICK))
+	$(call run_tests,$(OLDEST),$(QUICK)) -o filterwarnings=default  # old packages meet newer ones, and complain
 
 processors: $(DEV)/installed  ## quick tests that compute, as other processors round, and with noise on every sum
 	$(DEV)/bin/python tests/processors/kernels.py

@@ -29,7 +29,7 @@ from ranker.attribution.output import explained_output
 from ranker.attribution.quadrature import Rule, nested_rules
 from ranker.attribution.settings import IGSettings
 from ranker.sources.base import E, Embedded
-from ranker.sources.packing import WINDOW, run_in_batches, windows
+from ranker.sources.packing import run_in_batches, windows
 from ranker.tasks.classes import softmax
 
 if TYPE_CHECKING:
@@ -38,6 +38,9 @@ if TYPE_CHECKING:
 
 MAX_WINDOW = 256
 """Most examples of a window: a row is expensive, and an interruption loses those of the current window."""
+
+PASSES = 3
+"""Forward passes that a gradient costs, with the one forward."""
 
 ROUNDINGS = 4
 """Gap, in roundings, that may come from rounding; in bfloat16 gaps of two occur."""
@@ -142,7 +145,7 @@ def attribute(
 
     The rest is as of `ranker.attribution.attribute`; ``residual`` is the completeness gap, ``effort`` the steps used.
     """
-    limit, points = WINDOW * model.token_budget, len(settings.stretches) * settings.steps
+    limit, points = model.window(PASSES), len(settings.stretches) * settings.steps
     for window in windows(model.encodings(examples), lambda encoding: len(encoding) * points, limit, MAX_WINDOW):
         yield from _attribute(model, window, settings, advance)
 

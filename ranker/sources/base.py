@@ -460,6 +460,9 @@ class Embedded(Perturbed[E], Protocol[E]):
     def token_budget(self) -> int:
         """Most tokens a batch; it changes speed and memory, no number."""
 
+    def window(self, passes: int = 1) -> int:
+        """Return the most tokens that are read ahead, where each takes so many passes."""
+
     @property
     def rounding(self) -> float:
         """Step from 1 to the next number of its format."""

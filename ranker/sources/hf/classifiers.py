@@ -108,7 +108,7 @@ class TextClassifier(LoadedNetwork):
             ValueError: it gives numbers that are not finite.
         """
         requests = ((None, [self.row(encoding)]) for encoding in self.encodings(examples))
-        answered = batching.forward(self.network, requests, self.token_budget, self.device, advance, self.window)
+        answered = batching.forward(self.network, requests, self.token_budget, self.device, advance, self.window())
         for block in in_blocks((logits[0] for _, logits in answered), ENCODED_AT_ONCE):
             yield ClassProbabilities(softmax(np.array(block)))
 

@@ -88,7 +88,7 @@ class EmbeddedNetwork(LoadedNetwork):
             ((state, encoding), hidden.hide_tokens(self.framed(encoding), visible, token))
             for state, encoding, visible in requests
         )
-        answered = batching.forward_rows(self.network, rows, self.token_budget, self.device, advance)
+        answered = batching.forward_rows(self.network, rows, self.token_budget, self.device, advance, self.window())
         for (state, encoding), outputs in answered:
             stacked = torch.from_numpy(np.stack(outputs))
             yield state, self.answers_of(stacked, [encoding] * len(stacked)).numpy()

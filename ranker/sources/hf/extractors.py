@@ -75,7 +75,7 @@ class SpanExtractor(LoadedNetwork):
     def predict(self, examples: Sequence[Example], advance: Advance = lambda done: None) -> Iterator[TextAnswers]:
         """Yield the answers to examples, in blocks, in order: see `ranker.sources.base.Predictor`."""
         requests = self._requests(examples)
-        answered = batching.forward_rows(self.network, requests, self.token_budget, self.device, advance, self.window)
+        answered = batching.forward_rows(self.network, requests, self.token_budget, self.device, advance, self.window())
         for block in in_blocks(answered, ENCODED_AT_ONCE):
             yield TextAnswers(tuple(self._answer(*state, logits) for state, logits in block))
 

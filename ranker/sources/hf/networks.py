@@ -73,15 +73,18 @@ class LoadedNetwork:
     beat: Callable[[], None] = lambda: None
     notes: loading.Notes = ()
 
-    @property
-    def window(self) -> int:
-        """Most tokens that are read ahead for predictions: on a processor some seconds of work, so that few are lost.
+    def window(self, passes: int = 1) -> int:
+        """Return the most tokens that are read ahead: on a processor some seconds of work, so that few are lost.
 
         It depends on the network alone, not on the time that anything takes: the last bits of a row are those of its
         batch.
+
+        Args:
+            passes: that a token takes, forward and back.
         """
         ahead = packing.WINDOW * self.token_budget
-        return ahead if self.device.type != "cpu" else min(ahead, WORK // (2 * self.model.num_parameters()) + 1)
+        weights = sum(weight.numel() for weight in self.model.parameters())
+        return ahead if self.device.type != "cpu" else min(ahead, WORK // (2 * passes * weights) + 1)
 
     def run(self, type_ids: torch.Tensor | None, **inputs: Any) -> Any:
         """Run R rows of T tokens -> the outputs of the network.

@@ -69,7 +69,7 @@ class SetClassifier(TextClassifier):
     ) -> Iterator[LabelSetAnswers]:
         """Yield the label sets of examples, in blocks, in order: see `TextClassifier.predict`."""
         requests = ((None, [self.row(encoding)]) for encoding in self.encodings(examples))
-        answered = batching.forward(self.network, requests, self.token_budget, self.device, advance, self.window)
+        answered = batching.forward(self.network, requests, self.token_budget, self.device, advance, self.window())
         for block in in_blocks((logits[0] for _, logits in answered), ENCODED_AT_ONCE):
             rows = expit(np.array(block, dtype=np.float64)).tolist()
             yield LabelSetAnswers(tuple(self.task.answer_of(dict(zip(self.names, row, strict=True))) for row in rows))

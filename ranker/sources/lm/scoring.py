@@ -122,6 +122,10 @@ class LabelScorer:
         """Most tokens a batch."""
         return self.network.token_budget
 
+    def window(self, passes: int = 1) -> int:
+        """Return the most tokens that are read ahead: see `LoadedNetwork.window`."""
+        return self.network.window(passes)
+
     @property
     def rounding(self) -> float:
         """Step from 1 to the next number in the format of its matrix products."""
@@ -132,7 +136,7 @@ class LabelScorer:
     ) -> Iterator[ClassProbabilities]:
         """Yield the answers to examples, in blocks, in order: see `ranker.sources.base.Predictor`."""
         encoded = self.encodings(examples)
-        for encodings in windows(encoded, len, self.network.window, ANSWERED_AT_ONCE):
+        for encodings in windows(encoded, len, self.network.window(), ANSWERED_AT_ONCE):
             new = [encoding for encoding in encodings if encoding.ids.tobytes() not in self.scores]
             advance(len(encodings) - len(new))
             rows = ((encoding, encoding, [encoding.ids]) for encoding in new)
@@ -170,7 +174,7 @@ class LabelScorer:
                 scored = [self._rows(ids, encoding) for ids in versions]
                 yield (state, encoding, list(map(len, scored))), [row for rows in scored for row in rows]
 
-        answered = batching.run_rows(self._run, rows(), self.token_budget, advance, self.network.padding)
+        answered = batching.run_rows(self._run, rows(), self.token_budget, advance, self.network.padding, self.window())
         for (state, encoding, counts), outputs in answered:
             remaining = iter(outputs)
             versions = [{k: v for scores in islice(remaining, count) for k, v in scores.items()} for count in counts]

@@ -81,7 +81,7 @@ class Writer:
         """Yield the answers to examples, in blocks, in order: see `ranker.sources.base.Predictor`."""
         encoded = zip(examples, self.encoder.encodings(examples), strict=True)
         budget = self.network.token_budget
-        for block in windows(encoded, self._cost, self.network.window, WRITTEN_AT_ONCE):
+        for block in windows(encoded, self._cost, self.network.window(), WRITTEN_AT_ONCE):
             rows = ((None, [WrittenRow(encoding.ids, encoding.prefix, self.most)]) for _, encoding in block)
             answered = batching.run_rows(self._run, rows, budget, advance)
             texts = [text for _, (text,) in answered]

@@ -72,6 +72,10 @@ class Points(Bag):
 
     token_budget, rounding = 64, torch.finfo(torch.float64).eps
 
+    def window(self, passes=1):
+        """A few batches."""
+        return 64 * self.token_budget
+
     def embed(self, encodings):
         """(R, T, 2)."""
         return torch.tensor([[(weight(token), 1.0) for token in e.tokens] for e in encodings], dtype=torch.float64)

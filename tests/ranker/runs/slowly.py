@@ -32,7 +32,7 @@ def slow_down(file: str) -> None:
         return found
 
     PreTrainedModel.__call__ = slow
-    LoadedNetwork.window = property(lambda network: WINDOW)
+    LoadedNetwork.window = lambda network, passes=1: WINDOW
 
 
 if __name__ == "__main__":
