@@ -258,7 +258,7 @@ def of_mean(value: float, se: float, df: float) -> Estimate:
 
     Example:
         >>> mean = of_mean(1.0, 0.0, 99)
-        >>> round(mean.low, 3), mean.high
+        >>> round(mean.low, 3), round(mean.high, 3)
         (0.962, 1.0)
 
     Source: Wilson 1927, "Probable inference, the law of succession, and statistical inference"; n: Korn and Graubard
