@@ -229,7 +229,7 @@ EXTRAS: Mapping[str, Mapping[str, str]] = {
     "datasets": {"datasets": "datasets"},
     "endpoint": {"httpx2": "httpx2", "stamina": "stamina"},
     "lm": {"accelerate": "accelerate", "gguf": "gguf"},
-    "models": {"captum": "captum", "safetensors": "safetensors", "torch": "torch", "transformers": "transformers"},
+    "models": {name: name for name in ("captum", "huggingface_hub", "safetensors", "torch", "transformers")},
     "notebook": {"pandas": "pandas", "shap": "shap"},
     "peft": {"peft": "peft"},
     "rankings": {"ir_measures": "ir-measures", "pytrec_eval": "pytrec-eval-terrier"},

@@ -28,8 +28,8 @@ NOT_INSTALLED = (
     "your own"
 )
 
-COME_WITH_OTHERS = {"huggingface_hub", "tokenizers", "markupsafe"}
-"""Modules of packages that a requirement brings: transformers the first two, jinja2 the last."""
+COME_WITH_OTHERS = {"tokenizers", "markupsafe"}
+"""Modules of packages that a requirement brings: transformers the first, jinja2 the last."""
 
 
 def packages(*names):

@@ -73,7 +73,9 @@ class Tagger(LoadedNetwork):
     def predict(self, examples: Sequence[Example], advance: Advance = lambda done: None) -> Iterator[TagAnswers]:
         """Yield the tags of examples, in blocks, in order: see `ranker.sources.base.Predictor`."""
         requests = self._requests(examples)
-        answered = batching.forward_rows(self.best_tags, requests, self.token_budget, self.device, advance, self.window())
+        answered = batching.forward_rows(
+            self.best_tags, requests, self.token_budget, self.device, advance, self.window()
+        )
         for block in in_blocks(answered, ENCODED_AT_ONCE):
             yield TagAnswers(tuple(self._tags(count, places, outputs) for (count, places), outputs in block))
 
