@@ -79,12 +79,9 @@ def numbers(column: Column) -> np.ndarray:
         >>> numbers(of_numbers(np.arange(5))[1:3]).tolist()
         [1, 2]
     """
-    array = combine_chunks(column)
-    dtype = np.dtype(array.type.to_pandas_dtype())
-    content = array.buffers()[1]
-    if content is None:
-        return np.empty(0, dtype)
-    return np.frombuffer(content, dtype)[array.offset : array.offset + len(array)].copy()
+    from ranker.files import arrow
+
+    return arrow.numbers(combine_chunks(column))
 
 
 def sizes(column: Column) -> Ints:
