@@ -313,6 +313,12 @@ def test_only_what_runs_models_needs_their_libraries():
     assert {"ranker.sources.hf.networks", "ranker.sources.devices"} <= heavy
 
 
+def test_arrow_is_never_asked_for_pandas():
+    """Some versions of Arrow import it even for numpy's type of a column, and the core has none."""
+    files = [file for package in ("factors", "ranker") for file in modules(package)]
+    assert [file.name for file in files if "to_pandas" in file.read_text(encoding="utf-8")] == []
+
+
 @pytest.mark.parametrize(
     ("source", "heavy"),
     [

@@ -4,6 +4,8 @@ import doctest
 import re
 from pathlib import Path
 
+import pytest
+
 from ranker.domains.references import reference_pairs
 from ranker.report.correlations import MEASURES
 
@@ -19,6 +21,7 @@ def test_the_command_prints_what_is_shown(rank_models):
         assert " ".join(out.split()).startswith(" ".join(shown.partition("...")[0].split()))
 
 
+@pytest.mark.models
 def test_the_python_of_the_page_runs():
     """In order, with the same names."""
     code = "\n".join(re.findall(r"(?ms)^```python\n(.*?)^```", PAGE))

@@ -17,6 +17,7 @@ PAGE = "".join((DOCS / f"{name}.md").read_text(encoding="utf-8") for name in ("c
 BLOCKS = re.findall(r"(?ms)^```(\w+)(?: (\S+))?\n(.*?)^```", PAGE)
 
 
+@pytest.mark.models
 @pytest.mark.more
 def test_the_page_runs(tmp_path, monkeypatch, rank_models):
     """From top to bottom, in one folder: what is said to be printed is printed."""

@@ -7,7 +7,8 @@ import re
 import shlex
 from pathlib import Path
 
-import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from logmaking import choice_row, lm_log
 
@@ -73,7 +74,7 @@ def write_others(folder):
             f"{edge}doc{edge}": [{"query": f"Question {n}?"} for n in range(18)],
             f"{edge}metric{edge}": [{"acc": float(n % 3 >= at)} for n in range(18)],
         }
-        pd.DataFrame(details).to_parquet(folder / f"lighteval-{name}.parquet")
+        pq.write_table(pa.table(details), folder / f"lighteval-{name}.parquet")
     results = [
         {"testIdx": n, "promptIdx": 0, "provider": {"id": f"openai:{name}"}, "success": n > at, "score": float(n > at)}
         for n in range(9)
@@ -110,6 +111,7 @@ def give(lines, rank_models):
             assert flat(line) in flat(out + err), typed
 
 
+@pytest.mark.models
 @pytest.mark.more
 def test_the_page_runs(folder, rank_models):
     """From top to bottom, in one folder: what is said to be printed is printed."""
