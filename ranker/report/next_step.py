@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ranker.errors import listed
 from ranker.numbers import Unit, counted, probability
 from ranker.report.decision import answers_are_labels
 from ranker.report.words import words_of
+from ranker.results.choice import Choice
 from ranker.results.decision import Decision, have_one_label
 from ranker.results.ranking import Ranking
 from ranker.results.result import NAMES
@@ -55,7 +57,8 @@ def next_step(ranking: Ranking, decision: Decision) -> str:
     """Advise one thing: what the choice says, or what would help most where there is none yet."""
     first, unit = decision.models[0], words_of(ranking).unit
     if decision.choice.verb != "none":
-        return f"Next: {_taking(decision, unit)}"
+        losses = {model.name: model.shortfall or 0.0 for model in decision.models}
+        return f"Next: {to_take(decision.choice, losses, unit)}"
     if not decision.confirmed:
         return "Next: mark ten rows yourself, drawn at random (--data): judges alone may be wrong."
     if first.name in decision.worse:
@@ -89,12 +92,16 @@ def next_step(ranking: Ranking, decision: Decision) -> str:
     return f"Next: {_labelling(ranking, decision, worth, unit)}"
 
 
-def _taking(decision: Decision, unit: Unit) -> str:
-    """Say what to take, and what is expected to be lost by it."""
-    choice = decision.choice
+def to_take(choice: Choice, losses: Mapping[str, float], unit: Unit) -> str:
+    """Say what to take, and what is expected to be lost by it.
+
+    Args:
+        choice: one that takes a model.
+        losses: model -> what is expected to be lost by taking it.
+        unit: of these.
+    """
     chosen = choice.models if choice.verb == "any" else choice.models[:1]
-    losses = [model.shortfall or 0.0 for model in decision.models if model.name in chosen]
-    lost = f"{unit.difference(max(losses)).lstrip('+')}{unit.points}"
+    lost = f"{unit.difference(max(losses[name] for name in chosen)).lstrip('+')}{unit.points}"
     if choice.verb == "take":
         return f"take {chosen[0]}. It is expected to be {lost} below the best model."
     return f"take the cheapest of {listed(chosen, NAMES)}. Each is expected to be at most {lost} below the best model."

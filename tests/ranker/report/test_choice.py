@@ -325,6 +325,18 @@ def test_next_proposes_what_helps_most(found, start):
     assert of_run.answer(found)[1][-1].startswith(start)
 
 
+@pytest.mark.parametrize(
+    ("name", "start"),
+    [
+        ("votes", "Next: take x. It is expected to be 0.0 points below the best model."),
+        ("few votes", "Next: add a judge's verdicts on all rows (--judge NAME=FILE), or more votes. On one set"),
+    ],
+)
+def test_votes_have_a_next_step(name, start):
+    """As a decision has: what to take, or what would help most."""
+    assert of_votes.answer(SITUATIONS[name][0]())[-1].startswith(start)
+
+
 def test_the_answer_of_a_decision():
     """Which model, how sure, who is not told from it, and how many more labels are probably needed."""
     lead, answer = of_run.answer(toy_decision())
