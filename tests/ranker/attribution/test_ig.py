@@ -16,6 +16,7 @@ from ranker.attribution.ig import Path, Stretch, rough_stretches
 from ranker.attribution.output import explained_output
 from ranker.attribution.settings import FIRST, IGSettings
 from ranker.errors import ModelError
+from ranker.sources.hf import networks
 from ranker.sources.hf.batching import Batch
 from ranker.sources.hf.classifiers import Classifier
 
@@ -284,6 +285,15 @@ def test_a_large_budget_makes_no_large_windows(monkeypatch):
     told = []
     next(attribute(bag(budget=65_536), EXAMPLES, ROUGH, told.append))
     assert sum(told) == 2
+
+
+@pytest.mark.parametrize("settings", [ROUGH, "shap", "lime:samples=20"])
+def test_a_window_of_a_large_network_is_some_seconds_of_work(monkeypatch, settings):
+    """On a processor rows come one by one where each takes long: by the number of weights, and by no clock."""
+    monkeypatch.setattr(networks, "WORK", 1)
+    told = []
+    next(attribute(bag(), EXAMPLES, settings, told.append))
+    assert sum(told) == 1
 
 
 def test_progress_counts_every_example_once():

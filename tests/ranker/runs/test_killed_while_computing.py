@@ -60,6 +60,8 @@ def test_a_killed_run_loses_seconds(tmp_path, kind):
         "passes.txt",
         "run",
         "--no-isolate",
+        "--workers",
+        "1",
         "--store",
         "store",
     ]
