@@ -61,3 +61,5 @@ def run(values: Mapping[str, Any], format_name: str) -> None:
     )
     stderr.check_strict(values, ranking.notes)
     outputs.write_document(votes.document(ranking), format_name, values["output"])
+    if ranking.failed_answers:
+        raise SystemExit(1)

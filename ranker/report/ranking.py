@@ -14,7 +14,7 @@ from ranker.report.answer import decision_answer, evaluation_answer
 from ranker.report.document import Check, Document, Origin
 from ranker.report.remarks import decision_notes, evaluation_notes, omissions
 from ranker.report.tables import READ, Table, table
-from ranker.report.words import words_of
+from ranker.report.words import failed_answers, words_of
 from ranker.results.agreement import Agreement
 from ranker.results.ranking import Ranking
 from ranker.results.result import Mode
@@ -78,10 +78,7 @@ def document(ranking: Ranking) -> Document:
 def answer(ranking: Ranking) -> tuple[str, list[str]]:
     """Return the answer in a few words, then its certainty and the next step, a sentence each."""
     lead, sentences = RENDERERS[ranking.mode].answer(ranking)
-    if failed := ranking.header.failed_answers:
-        of_models = ", ".join(f"{count:,} of {name}" for name, count in failed.items())
-        text = f"Answers that failed: {of_models}. They are neither right nor wrong; the same command asks again."
-        sentences = [text, *sentences]
+    sentences = [*failed_answers(ranking.header.failed_answers), *sentences]
     copies = "; ".join(f"{name} is {first}" for name, first in ranking.header.copies.items())
     return f"{lead} (the same model twice: {copies})" if copies else lead, sentences
 

@@ -8,6 +8,7 @@ from ranker.numbers import SHARES, counted, interval, percent, probability
 from ranker.report.document import Document
 from ranker.report.next_step import to_take
 from ranker.report.tables import Table, letters, table
+from ranker.report.words import failed_answers
 from ranker.results.votes import VoteRanking
 
 MAX_MODELS = 10
@@ -23,7 +24,7 @@ def document(ranking: VoteRanking) -> Document:
         rows=ranking.to_rows(),
         content=ranking.to_dict,
         lead=lead(ranking),
-        answer=answer(ranking),
+        answer=[*failed_answers(ranking.failed_answers), *answer(ranking)],
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ranker.numbers import SHARES, Unit, unit
@@ -79,6 +80,13 @@ def words(metric: str, of_all: bool = False, scale: tuple[float, float] | None =
         return MetricWords(metric, metric, metric, metric, f"{metric}: of these rows together", unit(metric))
     mean = f"mean {metric}"
     return MetricWords(metric, metric, metric, mean, f"{mean}: over these rows", unit("", scale))
+
+
+def failed_answers(failed: Mapping[str, int]) -> list[str]:
+    """Say which answers failed, in a sentence; none if none did."""
+    of_models = ", ".join(f"{count:,} of {name}" for name, count in failed.items())
+    text = f"Answers that failed: {of_models}. They are neither right nor wrong; the same command asks again."
+    return [text] if failed else []
 
 
 def words_of(ranking: Ranking) -> MetricWords:

@@ -114,6 +114,7 @@ class VoteRanking(Result):
         length: effect of being longer by a standard deviation; None if it is not taken out.
         judges: those whose verdicts were read.
         left_out: model -> why it is not ranked.
+        failed_answers: model or judge that was asked in this run -> its answers that failed, if there are any.
         notes: a sentence each.
         seed: of the draws.
         level: probability at which two models are told apart.
@@ -140,6 +141,7 @@ class VoteRanking(Result):
     length: Effect | None = None
     judges: tuple[VotingJudge, ...] = ()
     left_out: Mapping[str, str] = field(default_factory=dict)
+    failed_answers: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     seed: int = 0
     level: Share = 0.9

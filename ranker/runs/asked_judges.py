@@ -231,13 +231,13 @@ def compares(model: Model) -> bool:
     return prompt is not None and ANSWERS in prompt.segments
 
 
-def ask_verdicts(judge: InspectedModels, answering: Answering, runtime: Runtime) -> dict[str, Verdicts]:
+def ask_verdicts(judge: InspectedModels, answering: Answering, runtime: Runtime) -> dict[str, tuple[Verdicts, int]]:
     """Ask a judge which of two answers is better, of every two models on each row, in both orders.
 
     A verdict is the mean over the orders of the difference of the probabilities of its two words.
 
     Returns:
-        Name of the judge, with a prompt's where it has several -> its verdicts.
+        Name of the judge, with a prompt's where it has several -> its verdicts, and how many of its answers failed.
 
     Raises:
         ModelError, UsageError: as `ask`.
@@ -254,12 +254,12 @@ def ask_verdicts(judge: InspectedModels, answering: Answering, runtime: Runtime)
         for row, a, b, text_a, text_b in units
         for first, second, pair_of_texts in ((a, b, (text_a, text_b)), (b, a, (text_b, text_a)))
     )
-    verdicts: dict[str, Verdicts] = {}
-    for name, (places, _) in _expected(judge, examples, runtime).items():
+    verdicts: dict[str, tuple[Verdicts, int]] = {}
+    for name, (places, failed) in _expected(judge, examples, runtime).items():
         by_order = (1 - 2 * places).reshape(-1, 2)  # the first word has the value 0, the second 1
         means = (by_order[:, 0] - by_order[:, 1]) / 2
         of_units = zip(units, means.tolist(), strict=True)
-        verdicts[name] = {(row.id, a, b): mean for (row, a, b, *_), mean in of_units if not np.isnan(mean)}
+        verdicts[name] = {(row.id, a, b): mean for (row, a, b, *_), mean in of_units if not np.isnan(mean)}, failed
     return verdicts
 
 

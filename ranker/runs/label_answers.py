@@ -370,7 +370,8 @@ def _votes_learnt(pool: AnsweredPool, judges: Judges, answering: Answering, runt
     """Return what learns from votes, beside judges' verdicts; with these it asks what tells most."""
     nobody, ids = np.zeros(0, dtype=np.int64), tuple(row.id for row in pool.rows)
     people = Votes("the pool", pool.names, ids, ("",), nobody, nobody, nobody, nobody, *np.zeros((2, 0)))
-    verdicts = verdicts_beside(judges, people, answering, judges.options.limits, runtime)
+    beside = verdicts_beside(judges, people, answering, judges.options.limits, runtime)
+    verdicts = {name: of_judge for name, (of_judge, _) in beside.items()}
     first_rows = {pool.rows[question.row].id for question in pool.questions[:ANSWERED_ROWS]}
     alike, notes = likeness_beside(people, answering, first_rows, runtime)
     for note in notes if alike is None else ():

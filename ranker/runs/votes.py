@@ -86,10 +86,13 @@ def rank_votes(
     references = {name: place for name, place in judges.references.items() if name not in inside}
     answering = judged_run(models, None, pool, Judges(), runtime).answering if models and pool else None
     try:
-        verdicts |= verdicts_beside(replace(judges, references=references), everyone, answering, limits, runtime)
+        beside = verdicts_beside(replace(judges, references=references), everyone, answering, limits, runtime)
     except UsageError as error:
         text = f"{error}; those who voted in {everyone.origin} are {listed(filter(None, everyone.raters))}"
         raise UsageError(text, option=error.option, value=error.value) from error
+    verdicts |= {name: of_judge for name, (of_judge, _) in beside.items()}
+    failed = {name: count for name, (_, count) in beside.items() if count}
+    failed |= {} if answering is None else answering.failed(runtime)
     arrays = people.row, people.first, people.second, people.value
     length = _relative_lengths(people, answering, runtime) if length_controlled else None
     alike, notes = likeness_beside(people, answering, {people.rows[row] for row in people.row.tolist()}, runtime)
@@ -98,6 +101,7 @@ def rank_votes(
     units = Preferences.joined(len(people.models), *arrays, [*verdicts.values()], length, alike, weights[people.rater])
     agreement = alpha(by_raters)
     ranking = _ranked(replace(people, notes=(*people.notes, *notes)), units, tuple(verdicts), seed)
+    ranking = replace(ranking, failed_answers=failed)
     if np.isnan(agreement):
         return ranking
     voted = {people.raters[rater] for rater in people.rater.tolist()}
@@ -165,8 +169,8 @@ def verdicts_beside(
     answering: Answering | None,
     limits: Limits = LIMITS,
     runtime: Runtime = Runtime(),
-) -> dict[str, dict[Unit, float]]:
-    """Return what judges say of every two models on each row: read, or asked for.
+) -> dict[str, tuple[dict[Unit, float], int]]:
+    """Return what judges say of every two models on each row, read or asked for, and how many answers failed.
 
     Args:
         judges: the judges; a file of votes, of marks, or a language model each.
@@ -178,12 +182,12 @@ def verdicts_beside(
         UsageError, ModelError: as `rank_votes`.
     """
     to_ask = judges.asked if judges.references else {}
-    verdicts: dict[str, dict[Unit, float]] = {}
+    verdicts: dict[str, tuple[dict[Unit, float], int]] = {}
     for name, judge in to_ask.items():
         verdicts |= _asked(judge, needed(name, answering), people, runtime)
     for name, place in judges.references.items():
         if name not in to_ask:
-            verdicts[name] = _verdicts_in(name, place, people, limits)
+            verdicts[name] = _verdicts_in(name, place, people, limits), 0
     return verdicts
 
 
@@ -232,20 +236,21 @@ def _verdicts_by(name: str, marks: JudgeMarks, people: Votes) -> dict[Unit, floa
 
 def _asked(
     judge: InspectedModels, answering: Answering, people: Votes, runtime: Runtime
-) -> dict[str, dict[Unit, float]]:
-    """Ask a judge for its verdicts, or for marks, by each of its prompts."""
+) -> dict[str, tuple[dict[Unit, float], int]]:
+    """Ask a judge for its verdicts, or for marks, by each of its prompts; with how many of its answers failed."""
     if not all(map(compares, judge.unpinned)):
-        return {name: _verdicts_by(name, marks, people) for name, marks in ask(judge, answering, runtime).items()}
+        marks = ask(judge, answering, runtime)
+        return {name: (_verdicts_by(name, of_judge, people), of_judge.failed) for name, of_judge in marks.items()}
     models = {model: place for place, model in enumerate(people.models)}
     rows = {row: place for place, row in enumerate(people.rows)}
-    verdicts: dict[str, dict[Unit, float]] = {}
-    for name, of_pairs in ask_verdicts(judge, answering, runtime).items():
+    verdicts: dict[str, tuple[dict[Unit, float], int]] = {}
+    for name, (of_pairs, failed) in ask_verdicts(judge, answering, runtime).items():
         units = (
             (*unit_of(rows[row], models[a], models[b], (verdict + 1) / 2),)
             for (row, a, b), verdict in of_pairs.items()
             if row in rows and {a, b} <= {*models}
         )
-        verdicts[name] = _some(name, {unit: 2 * for_first - 1 for unit, for_first in units}, people)
+        verdicts[name] = _some(name, {unit: 2 * for_first - 1 for unit, for_first in units}, people), failed
     return verdicts
 
 

@@ -106,7 +106,7 @@ def test_a_verdict_is_the_mean_of_both_orders(folder):
         write_csv(f"{name}.csv", ["id", "answer"], [["q0", text]])
     answering = Answering(inspect_references(["a.csv", "b.csv"]), rows)
     judge = inspect_judge("lm", "lm", SourceOptions(), ["judge/better"], ResourceCache())
-    verdict = ask_verdicts(judge, answering, Runtime(store=None))["lm"]["q0", "a", "b"]
+    verdict = ask_verdicts(judge, answering, Runtime(store=None))["lm"][0]["q0", "a", "b"]
     chances = []
     for first, second in (("a dog slept", "he moved"), ("he moved", "a dog slept")):
         prompt = (

@@ -104,6 +104,22 @@ def test_answers_of_a_judge_that_failed_come_first_and_decide_the_exit_status(fo
     assert "Answers that failed: 3 of gpt." in " ".join(out.split())
 
 
+def test_verdicts_of_a_judge_that_failed_are_none(folder, rank_models):
+    """They are counted beside votes, too: first in the report, in the JSON, and by the exit status."""
+    Path("rows.csv").write_text("id,text\n" + "".join(f"q{n},A row {n}\n" for n in range(10)))
+    Path("votes.csv").write_text("id,model_a,model_b,winner\nq0,a,b,a\nq1,b,c,b\nq2,a,c,tie\n")
+    words = ["--votes", "votes.csv", "--pool", "rows.csv", "--models", "a.csv", "b.csv", "c.csv", "--no-isolate"]
+    with serving(wrong=deque(["400"] * 3)) as server:
+        words += ["--judge", f"gpt=openai:{server.url}#tiny", "--judge-prompt", "judge.toml", "--store", "store"]
+        status, out, err = rank_models(*words, "--format", "json")
+        assert status == 1, err
+        assert json.loads(out)["failed_answers"] == {"gpt": 3}
+        server.behaviour.wrong = deque(["400"] * 3)
+        status, out, _ = rank_models(*words)
+    assert status == 1
+    assert "Answers that failed: 3 of gpt." in " ".join(out.split())
+
+
 @pytest.mark.more
 def test_texts_go_to_other_machines_on_request_alone(folder):
     """As those of models do: a line, before anything is read."""
