@@ -6,7 +6,7 @@ An answer is put to a judge like a row to a model, so prompts, servers, budgets 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import TypeAlias
 
@@ -84,6 +84,7 @@ class Answering:
 
     models: InspectedModels
     rows: tuple[Example, ...]
+    _responded: dict[int, Mapping[str, RawResponses]] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def _requests(self) -> RequestMatrix:
@@ -108,9 +109,13 @@ class Answering:
         return {name: count for name, count in counts.items() if count}
 
     def _responses(self, runtime: Runtime) -> Mapping[str, RawResponses]:
+        """Ask the models once, so that answers that failed are counted as they were read."""
+        if id(runtime) in self._responded:
+            return self._responded[id(runtime)]
         responses, failures = run_models(self.models, text_task(), self._requests, runtime)
         for name, reason in failures.items():
             raise ModelError(reason, place=name)
+        self._responded[id(runtime)] = responses
         return responses
 
     def check_comparable(self) -> None:
