@@ -166,7 +166,7 @@ class Draws:
             top = values.max(axis=1)
             first = (values > cheaper[:, None] + TIE) & (values >= top[:, None] - TIE)
             kinds = None if self.kinds is None else self.kinds[as_cheap]
-            shares[as_cheap] = replace(self, values=values, kinds=kinds)._shared(first.mean(axis=0))
+            shares[as_cheap] = replace(self, values=values, kinds=kinds)._shared(first.mean(axis=0)).round(12)
             cheaper = np.maximum(cheaper, top)
         return shares
 
