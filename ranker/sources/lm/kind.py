@@ -145,7 +145,8 @@ class PromptedModel(PromptSetup):
         shelf.noted[self.place] = 0, network.notes
         if writes:
             parse = partial(parse_answer, task, words)
-            return Writer(self.name, network, encoder, task, parse, prompt.max_new_tokens, prompt.stop)
+            most, padding = prompt.max_new_tokens, network.padding_written(prompt.max_new_tokens)
+            return Writer(self.name, network, encoder, task, parse, most, prompt.stop, padding)
         assert has_labels(task)
         raw = {**self.settings(task), "calibration": "none", "model": network.digest, "machine": repr(machine)}
         if shelf.get(_SCORES, ("", None))[0] != (key := digest(raw)):

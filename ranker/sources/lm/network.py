@@ -34,6 +34,15 @@ PREFIX_SHARE = 8
 PADDING = 2048
 """Most tokens of a batch that may be padding on a GPU: few beside the cost of a pass. On a CPU it saves nothing."""
 
+TOKENS_A_WRITTEN_ONE = 10
+"""Tokens that are read in the time of one that is written, for which all weights are read."""
+
+MASKED = 1e-5
+"""Largest difference, as a share of the largest logit, that padding may make."""
+
+LOCAL = ("sliding_window", "attention_chunk_size", "window_size", "local_attention", "attention_window")
+"""Settings of networks whose tokens see those near them: in places, which padding fills, too."""
+
 Prefix = tuple[int, ...]
 """Token ids that rows begin with; () for none."""
 
@@ -170,18 +179,46 @@ class LanguageModel(LoadedNetwork):
         outputs = self.run(None, **{name: context}, **{**arguments, **self.cache(prefix, len(context))})
         return outputs.logits[:, -keep:].float()  # type: ignore[no-any-return]
 
-    def write(self, ids: torch.Tensor, prefix: Prefix, most: int, stop: Sequence[str]) -> torch.Tensor:
+    def write(self, rows: Sequence[Ints], prefix: Prefix, most: int, stop: Sequence[str]) -> torch.Tensor:
         """Return (R, L) tokens that the model writes after R rows, the most probable ones.
 
         Args:
-            ids: (R, T) tokens of the rows, those of the prefix included.
+            rows: (R,) tokens of the rows, those of the prefix included; of one length, or see `padding_written`.
             prefix: that all rows begin with.
             most: most tokens.
             stop: texts that end an answer that has begun with something else than blanks.
         """
+        return self._generate(rows, prefix, most, stop)[:, self._first(rows) :]  # type: ignore[no-any-return]
+
+    def padding_written(self, most: int) -> int:
+        """Return the most tokens of padding in a batch of rows after which some tokens are written.
+
+        One pass reads all weights, on a processor too; so it takes more padding than a pass of a prompt. There is none
+        if a row beside a longer one has other logits than alone, with or without a prefix.
+        """
+        (long, _), (short, _) = self.tokens(["One text that is longer than the other one.", "One text."], True)
+        for shared in {0} if self.encodes else {0, 1}:
+            alone, beside = (
+                [logits[0] for logits in self._generate(rows, tuple(short[:shared]), 2, (), output_logits=True).logits]
+                for rows in ([short], [short, np.r_[short[:shared], long[shared:]]])
+            )
+            if any(_differ(*logits) for logits in zip(alone, beside, strict=False)):
+                return 0
+        return max(self.padding, TOKENS_A_WRITTEN_ONE * most)
+
+    @property
+    def reach(self) -> int:
+        """Places, padding among them, of which each token sees all before it."""
+        text: Any = self.model.config.get_text_config()
+        return min((int(width) for name in LOCAL if (width := getattr(text, name, None))), default=sys.maxsize)
+
+    def _generate(
+        self, rows: Sequence[Ints], prefix: Prefix, most: int, stop: Sequence[str], output_logits: bool = False
+    ) -> Any:
+        """Return what transformers' `generate` does; see `write`."""
         from transformers import GenerationConfig, StoppingCriteriaList
 
-        first = 1 if self.encodes else ids.shape[1]
+        first = self._first(rows)
 
         def stopped(ids: torch.Tensor, scores: object) -> torch.Tensor:
             texts = self.tokenizer.batch_decode(ids[:, first:], skip_special_tokens=True)
@@ -197,12 +234,15 @@ class LanguageModel(LoadedNetwork):
             eos_token_id=ends,
             pad_token_id=first_end if pad is None else pad,
             decoder_start_token_id=self.bos if self.encodes else None,
+            output_logits=output_logits,
+            return_dict_in_generate=output_logits,
         )
+        ids, mask = (torch.from_numpy(values).to(self.device) for values in self._padded(rows, len(prefix)))
         cached = self.cache(prefix, len(ids))
-        arguments = {"attention_mask": torch.ones_like(ids), "generation_config": settings, **cached}
+        arguments = {"attention_mask": mask, "generation_config": settings, **cached}
         with loading.silent(), self.autocast():
             try:
-                tokens = self.model.generate(  # type: ignore[operator]
+                generated = self.model.generate(  # type: ignore[operator]
                     ids, stopping_criteria=StoppingCriteriaList([stopped]), **arguments
                 )
             except Exception as error:
@@ -210,7 +250,22 @@ class LanguageModel(LoadedNetwork):
                     raise
                 raise ModelError.of(self.name, f"cannot be run: {first_line(error)}") from error
         self.beat()
-        return tokens[:, first:]  # type: ignore[no-any-return]
+        return generated
+
+    def _first(self, rows: Sequence[Ints]) -> int:
+        """Return the place of the first written token."""
+        return 1 if self.encodes else max(map(len, rows))
+
+    def _padded(self, rows: Sequence[Ints], shared: int) -> tuple[Ints, Ints]:
+        """Return (R, T) ids and mask of rows: what is written follows them, so decoders' padding follows the prefix."""
+        ids = np.zeros((len(rows), max(map(len, rows))), np.int64)
+        mask = np.zeros_like(ids)
+        for of_row, seen, row in zip(ids, mask, rows, strict=True):
+            begin = 0 if self.encodes else len(of_row) - len(row)
+            places = np.arange(len(row))
+            places[shared:] += begin
+            of_row[places], seen[places] = row, 1
+        return ids, mask
 
     @property
     def _cache_name(self) -> str:
@@ -231,6 +286,12 @@ def _needs_eager_attention(config: Any, device: torch.device) -> bool:
     # its memory-efficient kernel (torch 2.11) reads keys that are expanded, not copied, wrongly for some lengths
     heads = getattr(config.get_text_config(), "num_key_value_heads", None)
     return device.type == "cuda" and heads == 1
+
+
+def _differ(logits: torch.Tensor, others: torch.Tensor) -> bool:
+    """Return True if logits differ by more than rounding."""
+    allowed = max(MASKED, 4 * torch.finfo(logits.dtype).eps) * max(1.0, others.abs().max().item())
+    return (logits - others).abs().max().item() > allowed
 
 
 def _positions(config: Any) -> int:

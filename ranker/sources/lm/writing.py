@@ -7,9 +7,6 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-import torch
-
 from factors.types import Example, Ints
 from ranker.sources.hf import batching
 from ranker.sources.lm.answers import before
@@ -21,10 +18,7 @@ if TYPE_CHECKING:
     from ranker.progress import Advance
     from ranker.tasks.base import Predictions, Task
 
-TOKENS_A_WRITTEN_ONE = 10
-"""Tokens that are read in the time of one that is written, for which all weights are read."""
-
-WRITTEN_AT_ONCE = 32
+WRITTEN_AT_ONCE = 128
 """Examples in a block of answers, which is stored before the next is written."""
 
 
@@ -67,6 +61,7 @@ class Writer:
         parse: text and texts of the row -> the answer; None if the text holds none.
         most: most tokens of an answer.
         stop: texts that end an answer.
+        padding: most tokens of padding in a batch.
     """
 
     name: str
@@ -76,6 +71,7 @@ class Writer:
     parse: Callable[[str, Sequence[str]], Any]
     most: int
     stop: tuple[str, ...]
+    padding: int = 0
 
     def predict(self, examples: Sequence[Example], advance: Advance = lambda done: None) -> Iterator[Predictions]:
         """Yield the answers to examples, in blocks, in order: see `ranker.sources.base.Predictor`."""
@@ -83,24 +79,25 @@ class Writer:
         budget = self.network.token_budget
         for block in windows(encoded, self._cost, self.network.window(), WRITTEN_AT_ONCE):
             rows = ((None, [WrittenRow(encoding.ids, encoding.prefix, self.most)]) for _, encoding in block)
-            answered = batching.run_rows(self._run, rows, budget, advance)
+            longest = max(len(encoding) for _, encoding in block) + self.most
+            padding = self.padding if longest <= self.network.reach else 0
+            answered = batching.run_rows(self._run, rows, budget, advance, padding)
             texts = [text for _, (text,) in answered]
             answers = [self.parse(text, example.segments) for text, (example, _) in zip(texts, block, strict=True)]
             yield self.task.predictions(answers)
 
     def _cost(self, row: tuple[Example, PromptIds]) -> int:
-        """Return the tokens that are read in the time that a row takes."""
-        return len(row[1]) + TOKENS_A_WRITTEN_ONE * self.most
+        """Return the most tokens that are computed for a row."""
+        return len(row[1]) + self.most
 
     def _run(self, rows: Sequence[WrittenRow]) -> list[str]:
-        """Return what is written after rows of one size."""
+        """Return what is written after rows of about one size."""
         texts = [""] * len(rows)
         alike: dict[Prefix, list[int]] = defaultdict(list)
         for place, row in enumerate(rows):
             alike[row.prefix].append(place)
         for prefix, places in alike.items():
-            ids = torch.from_numpy(np.stack([rows[place].ids for place in places])).to(self.network.device)
-            tokens = self.network.write(ids, prefix, self.most, self.stop)
+            tokens = self.network.write([rows[place].ids for place in places], prefix, self.most, self.stop)
             decoded = self.network.tokenizer.batch_decode(tokens, skip_special_tokens=True)
             for place, text in zip(places, decoded, strict=True):
                 texts[place] = before(text, self.stop)

@@ -1,11 +1,13 @@
 """Answers that a language model writes, against a loop that reads the whole text again for each token."""
 
 from dataclasses import replace
+from functools import wraps
 
 import pytest
 import torch
-from conftest import TASK
+from conftest import TASK, make_lm
 from refusals import refuses
+from transformers import GPT2LMHeadModel
 
 from factors.types import Example
 from ranker.errors import LabelError
@@ -67,6 +69,45 @@ def test_what_is_written_is_that_of_a_loop_without_cache(lm, kind, budget):
     expected = [written(model, example) for example in EXAMPLES]
     assert [value for block in model.predict(EXAMPLES) for value in block.values] == expected
     assert len(set(expected)) > 1
+
+
+@pytest.mark.few(3)
+@pytest.mark.parametrize(
+    ("kind", "changes", "calls"),
+    [
+        ("llama", {}, [3]),
+        ("gemma", {"sliding_window": 240}, [3]),
+        ("gemma", {"sliding_window": 64}, [1, 1, 1]),
+        ("gpt2", {}, [3]),
+        ("t5", {}, [3]),
+    ],
+)
+def test_rows_of_many_lengths_are_written_at_once(tmp_path, kind, changes, calls):
+    """One call of `generate` for all, unless tokens see only those near them; each row's text is that of it alone."""
+    model = opened(make_lm(tmp_path / "lm", kind, seed=7, **changes), SpanTask("spans"))
+    assert model.padding == 10 * model.most
+    generate, rows = model.network.model.generate, []
+    model.network.model.generate = lambda ids, **given: rows.append(len(ids)) or generate(ids, **given)
+    expected = [written(model, example) for example in EXAMPLES]
+    assert [value for block in model.predict(EXAMPLES) for value in block.values] == expected
+    assert rows == calls
+
+
+def test_a_model_that_reads_its_padding_gets_none(tmp_path, monkeypatch):
+    """A mask may be ignored: such a model writes after rows of one length alone."""
+    folder = make_lm(tmp_path / "lm", "gpt2", seed=7)
+    forward = GPT2LMHeadModel.forward
+
+    @wraps(forward)
+    def without_mask(self, *args, attention_mask=None, **options):
+        return forward(self, *args, **options)
+
+    monkeypatch.setattr(GPT2LMHeadModel, "forward", without_mask)
+    model = opened(folder, SpanTask("spans"))
+    assert model.padding == 0
+    assert [value for block in model.predict(EXAMPLES) for value in block.values] == [
+        written(model, example) for example in EXAMPLES
+    ]
 
 
 def test_an_answer_does_not_end_before_it_begins(lm, monkeypatch):
