@@ -1,6 +1,7 @@
 """The numbers of docs/results/llms.md: prompts on language models, beside lm-evaluation-harness and among each other.
 
     python -m benchmarks.llms harness DATA MODEL
+    python -m benchmarks.llms writing DATA MODEL
     python -m benchmarks.llms answers DATA WORK MODEL ...
     python -m benchmarks.llms accuracies WORK/matrices/*-both.npz
     python -m benchmarks.llms attributions DATA MODEL
@@ -14,7 +15,7 @@ from __future__ import annotations
 
 import json
 import resource
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
@@ -44,7 +45,9 @@ from ranker.sources.lm.kind import PromptedModel
 from ranker.sources.lm.options import CALIBRATIONS, LMOptions
 from ranker.sources.lm.prompts import Prompt
 from ranker.sources.lm.scoring import LabelScorer
+from ranker.sources.lm.writing import Writer
 from ranker.tasks.classes import ClassificationTask, require_labels
+from ranker.tasks.texts import TextTask
 
 ROWS, SHOTS = 300, (0, 4)
 """Rows of a set that are measured, and numbers of demonstrations."""
@@ -62,6 +65,15 @@ PROMPTS = {
     ),
 }
 """The harness's own prompts for two sets."""
+
+ABOUT = Prompt(
+    template="Text: {text}\nQuestion: What is the text about, in one sentence?\nAnswer: ",
+    segments=("text",),
+    name="about",
+    max_new_tokens=32,
+    stop=("\n",),
+)
+"""Prompt whose answers are written."""
 
 CALIBRATED = "/calibrated"
 """End of the names of calibrated models."""
@@ -216,6 +228,31 @@ def compare(
     )
 
 
+def write_plainly(writer: Writer, texts: Sequence[str]) -> list[str]:
+    """Return what transformers' `generate` writes after each text by itself."""
+    network, written = writer.network, []
+    for text in texts:
+        inputs = network.tokenizer(text, return_tensors="pt").to(network.device)
+        tokens = network.model.generate(
+            **inputs, max_new_tokens=writer.most, do_sample=False, stop_strings=list(writer.stop),
+            tokenizer=network.tokenizer,
+        )  # fmt: skip
+        written.append(network.tokenizer.decode(tokens[0, inputs["input_ids"].shape[1] :], skip_special_tokens=True))
+    return written
+
+
+def write_with_harness(writer: Writer, texts: Sequence[str], batch: int) -> list[str]:
+    """Return what lm-evaluation-harness writes after texts."""
+    from lm_eval.api.instance import Instance
+    from lm_eval.models.huggingface import HFLM
+
+    network = writer.network
+    model = HFLM(pretrained=network.model, tokenizer=network.tokenizer, batch_size=batch, device=network.device.type)
+    settings = {"until": list(writer.stop), "max_gen_toks": writer.most, "do_sample": False}
+    requests = [Instance("generate_until", {}, (text, settings), 0) for text in texts]
+    return list(model.generate_until(requests, disable_tqdm=True))
+
+
 def answers(case: PromptCase, folder: Path, work: Path) -> dict[str, Floats]:
     """Return prompt on a model -> (N, C) probabilities, without and with calibration; answers are stored."""
     file = work / f"{case.name}-demonstrations.jsonl"
@@ -336,6 +373,32 @@ def harness(
         for shots in counts:
             cells = compare(prompted(case, folder, shots, device), case.examples, min(rows, most), batches, tried).cells
             click.echo(table([f"{name}, {shots}-shot", *cells], []).splitlines()[0])
+
+
+@main.command()
+@click.argument("real_files", metavar="DATA", type=PATH)
+@click.argument("folder", type=PATH)
+@click.option("--rows", default=64, show_default=True)
+@click.option("--batch", "batches", multiple=True, default=BATCHES, show_default=True)
+@DEVICE
+def writing(real_files: Path, folder: Path, rows: int, batches: Sequence[int], device: str) -> None:
+    """Seconds a row of 32 written tokens here, by transformers row by row, and by lm-evaluation-harness."""
+    examples = read_case("sst-2", real_files, rows).examples
+    model = PromptedModel("about", str(folder), prompt=ABOUT)
+    writer = model.open(TextTask("text"), Machine(device, threads=1), ResourceCache())
+    assert isinstance(writer, Writer)
+    texts = [writer.encoder.frame_of(1).text(example.segments)[0].rstrip() for example in examples]
+    ways: dict[str, Callable[[], list[str]]] = {
+        "here": lambda: [text for block in writer.predict(examples) for text in block.values],
+        "transformers": partial(write_plainly, writer, texts),
+    }
+    ways |= {f"harness, batch {batch}": partial(write_with_harness, writer, texts, batch) for batch in batches}
+    click.echo(table(["way", "s a row", "ratio", "same texts"], []))
+    ours, here = timed(ways["here"], device)
+    for name, way in ways.items():
+        written, spent = timed(way, device)
+        same = np.mean([text.strip() == own for text, own in zip(written, ours, strict=True)])
+        click.echo(table([name, f"{spent / rows:.3f}", f"{spent / here:.1f}", f"{same:.1%}"], []).splitlines()[0])
 
 
 @main.command()
