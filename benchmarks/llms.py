@@ -230,14 +230,15 @@ def compare(
 
 def write_plainly(writer: Writer, texts: Sequence[str]) -> list[str]:
     """Return what transformers' `generate` writes after each text by itself."""
-    network, written = writer.network, []
+    network, written = writer.network, list[str]()
     for text in texts:
         inputs = network.tokenizer(text, return_tensors="pt").to(network.device)
-        tokens = network.model.generate(
+        tokens = network.model.generate(  # type: ignore[operator]
             **inputs, max_new_tokens=writer.most, do_sample=False, stop_strings=list(writer.stop),
             tokenizer=network.tokenizer,
         )  # fmt: skip
-        written.append(network.tokenizer.decode(tokens[0, inputs["input_ids"].shape[1] :], skip_special_tokens=True))
+        answer = tokens[0, inputs["input_ids"].shape[1] :]
+        written.append(str(network.tokenizer.decode(answer, skip_special_tokens=True)))
     return written
 
 
@@ -389,7 +390,7 @@ def writing(real_files: Path, folder: Path, rows: int, batches: Sequence[int], d
     assert isinstance(writer, Writer)
     texts = [writer.encoder.frame_of(1).text(example.segments)[0].rstrip() for example in examples]
     ways: dict[str, Callable[[], list[str]]] = {
-        "here": lambda: [text for block in writer.predict(examples) for text in block.values],
+        "here": lambda: [str(text) for block in writer.predict(examples) for text in block.answers() or ()],
         "transformers": partial(write_plainly, writer, texts),
     }
     ways |= {f"harness, batch {batch}": partial(write_with_harness, writer, texts, batch) for batch in batches}

@@ -210,7 +210,9 @@ class _Samples(Generic[E]):
         """Compute points in batches that fit into memory."""
         ordered = sorted(points)
         lengths = [len(self._encodings[i]) for i, _ in ordered]
-        self._budget = run_in_batches(lengths, self._budget, lambda chosen: ask([ordered[j] for j in chosen]))
+        self._budget = run_in_batches(
+            lengths, self._budget, lambda chosen: ask([ordered[j] for j in chosen]), self._model.padding
+        )
 
     def _evaluate(self, points: Sequence[Point]) -> None:
         encodings, x, shares = self._rows(points)
@@ -230,10 +232,11 @@ class _Samples(Generic[E]):
             return explained_output(logits, self._settings.label, self._settings.output).sum(dim=0, keepdim=True)
 
         gradients = Saliency(along).attribute(shares.contiguous().requires_grad_(), abs=False)
-        self.slopes.update(zip(points, gradients.double().cpu().numpy(), strict=True))
+        for point, encoding, slopes in zip(points, encodings, gradients.double().cpu().numpy(), strict=True):
+            self.slopes[point] = slopes[: len(encoding)]
 
     def _rows(self, points: Sequence[Point]) -> tuple[list[E], torch.Tensor, torch.Tensor]:
-        """Return points of paths of one length as R rows: encodings, (R, T, D) embeddings, (R, T) shares of tokens."""
+        """Return points of paths as R rows: encodings, (R, T, D) embeddings, (R, T) shares of tokens."""
         numbers, places = zip(*points, strict=True)
         chosen, row_of_point = np.unique(numbers, return_inverse=True)
         x = self._model.embed([self._encodings[i] for i in chosen])
@@ -243,9 +246,11 @@ class _Samples(Generic[E]):
 
     def _output(self, encodings: Sequence[E], x: torch.Tensor, shares: torch.Tensor) -> torch.Tensor:
         """Return (R, C) logits for (R, T) shares of the tokens, from 0, the baseline, to 1."""
-        # fixed tokens always have the full share, so that their slope is 0
-        fixed = torch.from_numpy(np.stack([encoding.fixed for encoding in encodings])).to(x.device)
-        shares = shares.masked_fill(fixed, 1.0)
+        # fixed tokens and padding always have the full share, so that their slope is 0
+        fixed = np.ones(shares.shape, bool)
+        for row, encoding in zip(fixed, encodings, strict=True):
+            row[: len(encoding)] = encoding.fixed
+        shares = shares.masked_fill(torch.from_numpy(fixed).to(x.device), 1.0)
         return self._model.from_embeddings(torch.lerp(self._start, x, shares[..., None]), encodings)
 
 

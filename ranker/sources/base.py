@@ -454,11 +454,18 @@ class Perturbed(Predictor, Protocol[E]):
 
 
 class Embedded(Perturbed[E], Protocol[E]):
-    """A model that also answers to points between embeddings, with a gradient. R encodings always have one length."""
+    """A model that also answers to points between embeddings, with a gradient.
+
+    R encodings have one length T, unless it pads: then T is the longest, and what stands behind a row moves nothing.
+    """
 
     @property
     def token_budget(self) -> int:
         """Most tokens a batch; it changes speed and memory, no number."""
+
+    @property
+    def padding(self) -> int:
+        """Most tokens of padding in a batch; 0 for rows of one length. It changes speed and memory, no number."""
 
     def window(self, passes: int = 1) -> int:
         """Return the most tokens that are read ahead, where each takes so many passes."""

@@ -3,8 +3,8 @@
 Requests of many examples are read ahead (a window), duplicate rows among them are computed once, and rows are packed
 by a budget of tokens (`ranker.sources.packing`). A batch holds rows of one length only, so nothing is padded: no value
 depends on a row's neighbours, no architecture's habits of padding (sides, position ids, masks) matter, and attention
-needs no mask. Decoders see nothing of what comes after a token, so their rows may be lengthened at the end, without a
-mask, to need fewer passes. Memory stays flat however many requests come.
+needs no mask. Where a pass costs more than its tokens, on GPUs, rows of other lengths join them behind a mask, if the
+network is seen to give them the outputs that they have alone. Memory stays flat however many requests come.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ class TokenRow(NamedTuple):
         """T."""
         return len(self.ids)
 
-    def part(self, tokens: Bools) -> TokenRow:
-        """Return some of the tokens."""
+    def part(self, tokens: Bools | Ints) -> TokenRow:
+        """Return some of the tokens, by a mask or by their places."""
         return TokenRow(self.ids[tokens], *(None if values is None else values[tokens] for values in self[1:]))
 
     @property
@@ -73,50 +73,58 @@ class TokenRow(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """R rows of one length T, as tensors.
+    """R rows as tensors, of the length T of the longest.
 
     Attributes:
         ids: (R, T) token ids.
         type_ids: (R, T) segment ids, for models that take them.
         frame: (R, T) see `TokenRow`.
+        mask: (R, T) 1 for the row's tokens, 0 for padding after them; None without padding.
     """
 
     ids: torch.Tensor
     type_ids: torch.Tensor | None
     frame: torch.Tensor | None = None
+    mask: torch.Tensor | None = None
+
+    @property
+    def masked(self) -> dict[str, torch.Tensor]:
+        """The network's argument for the mask; none without padding."""
+        return {} if self.mask is None else {"attention_mask": self.mask}
 
     def part(self, rows: torch.Tensor) -> Batch:
         """Return some of the rows."""
         return Batch(self.ids[rows], *(None if values is None else values[rows] for values in self[1:]))
 
 
-def stack(rows: Sequence[TokenRow], device: torch.device | str = "cpu") -> Batch:
-    """Stack rows of one length into a batch.
+def stack(rows: Sequence[TokenRow], device: torch.device | str = "cpu", pad: int = 0) -> Batch:
+    """Stack rows into a batch.
+
+    Args:
+        rows: of the batch.
+        device: of the tensors.
+        pad: token id that shorter rows are padded with.
 
     Example:
         >>> stack([TokenRow(np.array([5, 6])), TokenRow(np.array([7, 8]))]).ids.tolist()
         [[5, 6], [7, 8]]
+        >>> batch = stack([TokenRow(np.array([5, 6])), TokenRow(np.array([7]))], pad=9)
+        >>> batch.ids.tolist(), batch.mask.tolist()
+        ([[5, 6], [7, 9]], [[1, 1], [1, 0]])
     """
+    longest = max(map(len, (row.ids for row in rows)))
 
-    def stacked(arrays: Sequence[Ints | None]) -> torch.Tensor | None:
-        present = [array for array in arrays if array is not None]
+    def stacked(arrays: Iterable[Ints | None], fill: int) -> torch.Tensor | None:
+        present = [np.pad(array, (0, longest - len(array)), constant_values=fill) for array in arrays
+                   if array is not None]  # fmt: skip
         return torch.from_numpy(np.stack(present)).to(device) if present else None
 
-    ids = torch.from_numpy(np.stack([row.ids for row in rows])).to(device)
-    return Batch(ids, stacked([row.type_ids for row in rows]), stacked([row.frame for row in rows]))
-
-
-def forward(
-    network: Callable[[Batch], torch.Tensor],
-    requests: Iterable[tuple[S, Sequence[TokenRow]]],
-    token_budget: int,
-    device: torch.device | str = "cpu",
-    advance: Advance = lambda done: None,
-    window: int | None = None,
-) -> Iterator[tuple[S, Floats]]:
-    """Answer requests in order, each with the (R, C) logits of its R rows: see `forward_rows`."""
-    for state, logits in forward_rows(network, requests, token_budget, device, advance, window):
-        yield state, np.stack(logits)
+    ids, type_ids, frame = (stacked(arrays, fill) for arrays, fill in zip(zip(*rows, strict=True), (pad, 0, pad),
+                                                                         strict=True))  # fmt: skip
+    padded = any(row.size < longest for row in rows)
+    mask = stacked([np.ones(row.size, np.int64) for row in rows], 0) if padded else None
+    assert ids is not None
+    return Batch(ids, type_ids, frame, mask)
 
 
 def forward_rows(
@@ -126,22 +134,26 @@ def forward_rows(
     device: torch.device | str = "cpu",
     advance: Advance = lambda done: None,
     window: int | None = None,
+    padding: int = 0,
+    pad: int = 0,
 ) -> Iterator[tuple[S, list[Floats]]]:
     """Answer requests in order, each with the outputs of its rows: see `run_rows`.
 
     Args:
-        network: a batch of R rows of T tokens -> (R, ...) outputs, whose shape may depend on T.
-        requests, token_budget, advance, window: see `run_rows`.
+        network: a batch of R rows of T tokens -> (R, C) outputs, or (R, T, G) outputs for each token.
+        requests, token_budget, advance, padding, window: see `run_rows`.
         device: of the network.
+        pad: token id of padding.
 
     Yields:
-        The state of a request, and the float64 outputs of each of its rows.
+        The state of a request, and the float64 outputs of each of its rows, without those of padding.
     """
 
     def run(rows: Sequence[TokenRow]) -> Iterable[Floats]:
-        return network(stack(rows, device)).double().cpu().numpy()
+        outputs = network(stack(rows, device, pad)).double().cpu().numpy()
+        return outputs if outputs.ndim < 3 else [values[: row.size] for values, row in zip(outputs, rows, strict=True)]
 
-    return run_rows(run, requests, token_budget, advance, window=window)
+    return run_rows(run, requests, token_budget, advance, padding, window)
 
 
 def run_rows(

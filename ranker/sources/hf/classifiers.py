@@ -14,13 +14,13 @@ import torch
 from factors.types import Example, Floats
 from ranker.errors import ModelError
 from ranker.sources.base import Embedded
-from ranker.sources.hf import align, batching, labels, loading
+from ranker.sources.hf import align, labels, loading
 from ranker.sources.hf.align import TokenIds
-from ranker.sources.hf.batching import Batch
+from ranker.sources.hf.batching import Batch, TokenRow
 from ranker.sources.hf.embedded import EmbeddedNetwork
 from ranker.sources.hf.heads import LABELS
 from ranker.sources.hf.last_layer import read_first_token
-from ranker.sources.hf.networks import ENCODED_AT_ONCE, LoadedNetwork, load_network
+from ranker.sources.hf.networks import ENCODED_AT_ONCE, LoadedNetwork, load_network, padded
 from ranker.sources.packing import in_blocks
 from ranker.tasks.classes import ClassProbabilities, softmax
 
@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from ranker.tasks.classes import ClassificationTask
 
 SHORT = Example("short", ("One short text.",))
-"""Example that tries out a loaded network."""
+LONG = Example("long", ("One text that is longer than the short one.",))
+"""Examples that try out a loaded network."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +72,12 @@ class TextClassifier(LoadedNetwork):
         network = load_network(path, LABELS, label_map=label_map, **options)
         with loading.one_line_errors(network.name):
             groups = labels.reconcile(loading.label_names(network.model), task, label_map, model=network.name)
-            return Classifier(**vars(network), groups=groups)._prepare()
+            loaded = Classifier(**vars(network), groups=groups)._prepare()
+            return padded(loaded, loaded.network, *loaded._tried())
+
+    def _tried(self) -> list[list[TokenRow]]:
+        """Return rows of two lengths, in each form in which they are run."""
+        return [[self.row(encoding) for encoding in self.encode([SHORT, LONG])]]
 
     def encode(self, examples: Sequence[Example]) -> list[TokenIds]:
         """Encode examples, in order; those past the model's limit are cut, and counted in one warning."""
@@ -108,7 +114,7 @@ class TextClassifier(LoadedNetwork):
             ValueError: it gives numbers that are not finite.
         """
         requests = ((None, [self.row(encoding)]) for encoding in self.encodings(examples))
-        answered = batching.forward(self.network, requests, self.token_budget, self.device, advance, self.window())
+        answered = self.outputs_of(self.network, requests, advance)
         for block in in_blocks((logits[0] for _, logits in answered), ENCODED_AT_ONCE):
             yield ClassProbabilities(softmax(np.array(block)))
 
@@ -148,6 +154,9 @@ class Classifier(TextClassifier, EmbeddedNetwork):
         if not isinstance(loaded, Classifier):
             raise ModelError(f"{loaded.trouble}: it is of a kind that cannot be attributed", place=loaded.name)
         return loaded
+
+    def _tried(self) -> list[list[TokenRow]]:
+        return [*super()._tried(), [self.framed(encoding) for encoding in self.encode([SHORT, LONG])]]
 
     def _prepare(self) -> TextClassifier:
         """Run the network from embeddings, and its last layer in part, if its answers stay the same; else from ids."""

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from itertools import islice
 from math import nan
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import torch
@@ -21,7 +21,7 @@ from ranker.sources.base import Baseline, Hide
 from ranker.sources.hf import align, batching, hidden
 from ranker.sources.hf.align import Cells, TokenIds
 from ranker.sources.hf.batching import Batch, TokenRow
-from ranker.sources.hf.networks import ENCODED_AT_ONCE, LoadedNetwork, Windows
+from ranker.sources.hf.networks import ENCODED_AT_ONCE, LoadedNetwork, Windows, padded
 
 if TYPE_CHECKING:
     from tokenizers import Encoding
@@ -88,8 +88,7 @@ class EmbeddedNetwork(LoadedNetwork):
             ((state, encoding), hidden.hide_tokens(self.framed(encoding), visible, token))
             for state, encoding, visible in requests
         )
-        answered = batching.forward_rows(self.network, rows, self.token_budget, self.device, advance, self.window())
-        for (state, encoding), outputs in answered:
+        for (state, encoding), outputs in self.outputs_of(self.network, rows, advance):
             stacked = torch.from_numpy(np.stack(outputs))
             yield state, self.answers_of(stacked, [encoding] * len(stacked)).numpy()
 
@@ -97,7 +96,7 @@ class EmbeddedNetwork(LoadedNetwork):
         """Run a batch of R rows -> (R, ...) float32 outputs of the head; those with a frame from their embeddings."""
         if batch.frame is None:
             return super().network(batch)
-        return self._run_embedded(batch.type_ids, self._embed_ids(batch.ids), batch.frame)
+        return self._run_embedded(batch, self._embed_ids(batch.ids))
 
     def framed(self, encoding: TokenIds) -> TokenRow:
         """Return the input for an encoding that is run from embeddings."""
@@ -110,7 +109,7 @@ class EmbeddedNetwork(LoadedNetwork):
         return np.where(np.isin(ids, self.special_ids), ids, word)
 
     def embed(self, encodings: Sequence[TokenIds]) -> torch.Tensor:
-        """Return (R, T, D) word embeddings of R examples of one length, without positions and segments."""
+        """Return (R, T, D) word embeddings of R examples, without positions and segments; of padding after them."""
         return self._embed_ids(self.batch(encodings).ids)
 
     def start(self, baseline: Baseline) -> torch.Tensor:
@@ -131,13 +130,12 @@ class EmbeddedNetwork(LoadedNetwork):
             ModelError: the network refuses them, as BART's kind does.
         """
         batch = self.batch(encodings)
-        assert batch.frame is not None
         with self._kernels(embeddings):
-            return self.answers_of(self._run_embedded(batch.type_ids, embeddings, batch.frame), encodings)
+            return self.answers_of(self._run_embedded(batch, embeddings), encodings)
 
     def batch(self, encodings: Sequence[TokenIds]) -> Batch:
-        """Stack examples of one length into a batch that is run from embeddings."""
-        return batching.stack([self.framed(encoding) for encoding in encodings], self.device)
+        """Stack examples into a batch that is run from embeddings."""
+        return batching.stack([self.framed(encoding) for encoding in encodings], self.device, self.pad)
 
     def embedding_trouble(self, batch: Batch, expected: torch.Tensor) -> str:
         """Return why the network cannot be run from embeddings, in a line; "" if it can.
@@ -147,8 +145,7 @@ class EmbeddedNetwork(LoadedNetwork):
             expected: outputs of the head for their ids.
         """
         try:
-            assert batch.frame is not None
-            answers = self._run_embedded(batch.type_ids, self._embed_ids(batch.ids), batch.frame)
+            answers = self.network(batch)
             off = self.difference(answers, expected)
         except Exception as error:  # a network may be foreign code
             return f"cannot be run from embeddings ({first_line(error.__cause__ or error)})"
@@ -160,10 +157,10 @@ class EmbeddedNetwork(LoadedNetwork):
         # half of the digits: far above rounding, and too small to matter
         return f"logits off by {off:.2g}" if off > self.rounding**0.5 * max(1.0, expected.abs().max().item()) else ""
 
-    def _run_embedded(
-        self, type_ids: torch.Tensor | None, embeddings: torch.Tensor, frame: torch.Tensor
-    ) -> torch.Tensor:
-        """Run R rows of T embeddings in place of those of their (R, T) frames -> (R, ...) float32 outputs."""
+    def _run_embedded(self, batch: Batch, embeddings: torch.Tensor) -> torch.Tensor:
+        """Run (R, T, D) embeddings in place of those of a batch's frames -> (R, ...) float32 outputs."""
+        frame = batch.frame
+        assert frame is not None
 
         def replace(module: object, inputs: tuple[torch.Tensor], output: torch.Tensor) -> torch.Tensor:
             (ids,) = inputs
@@ -174,7 +171,7 @@ class EmbeddedNetwork(LoadedNetwork):
             return output  # GPT-2 looks segments up, too
 
         with self.model.get_input_embeddings().register_forward_hook(replace):
-            return self.run_head(type_ids, input_ids=frame)
+            return self.run_head(batch.type_ids, input_ids=frame, **batch.masked)
 
     def _kernels(self, embeddings: torch.Tensor) -> AbstractContextManager[None]:
         """Avoid torch's fused attention in bfloat16 on CPU: its backward pass takes twelve times as long there."""
@@ -225,15 +222,18 @@ class EmbeddedHead(EmbeddedNetwork):
         """Ways to hide tokens: behind those that its tokenizer has. A removed token could be no part of an answer."""
         return tuple(hidden.substitute_tokens(self.tokenizer))
 
-    def or_plain(self, plain: type[L], example: Example) -> L:
-        """Return itself if it can be run from embeddings, as tried with an example; else as another class."""
-        from_ids = plain(**vars(self))
-        ((row, _), *_) = self.windows_of([example])[0]
-        framed = row._replace(frame=self.frame_ids(row.ids))
+    def or_plain(self, plain: type[L], *examples: Example) -> L:
+        """Return itself if it can be run from embeddings, else as another class; tried with examples of two lengths."""
+        chosen: Any = plain(**vars(self))
+        tried = [windows[0][0] for windows in self.windows_of(examples)]
+        framed = [row._replace(frame=self.frame_ids(row.ids)) for row in tried]
         with torch.no_grad(), suppress(ValueError):  # numbers that are not finite: each answer reports them
-            expected = from_ids.network(batching.stack([row], self.device))
-            if self.embedding_trouble(batching.stack([framed], self.device), expected):
-                return from_ids
+            expected = chosen.network(batching.stack(tried[:1], self.device))
+            if self.embedding_trouble(batching.stack(framed[:1], self.device), expected):
+                framed = tried
+            else:
+                chosen = self
+            return padded(chosen, chosen.network, tried, framed)  # type: ignore[no-any-return]
         return self  # type: ignore[return-value]  # a subclass of it
 
     def encodings(self, examples: Iterable[Example]) -> Iterator[TokenIds]:
@@ -242,7 +242,7 @@ class EmbeddedHead(EmbeddedNetwork):
         while block := list(islice(stream, ENCODED_AT_ONCE)):
             rows = [(windows[0][1], len(windows) > 1, windows[0][0]) for windows in self.windows_of(block)]
             requests = (((encoding, truncated, row), [row]) for encoding, truncated, row in rows)
-            answered = batching.forward_rows(self.network, requests, self.token_budget, self.device)
+            answered = self.outputs_of(self.network, requests)
             for example, ((encoding, truncated, row), (outputs,)) in zip(block, answered, strict=True):
                 segment, offsets = self.locate(example, encoding)
                 offsets = align.trim(offsets, segment, example.segments)
@@ -274,12 +274,14 @@ class EmbeddedHead(EmbeddedNetwork):
 
     def answers_of(self, outputs: torch.Tensor, encodings: Sequence[TokenIds]) -> torch.Tensor:
         """Return (R, 1) numbers of the answers to R examples; nan for answers with nothing to attribute."""
-        places: dict[Cells, list[int]] = defaultdict(list)
+        places: dict[tuple[Cells, int], list[int]] = defaultdict(list)
         for place, encoding in enumerate(encodings):
-            places[encoding.cells].append(place)
+            places[encoding.cells, len(encoding)].append(place)
         values = [
-            self.value(outputs[rows], *zip(*cells, strict=True)) if cells else nan * outputs[rows].sum(dim=(1, 2))
-            for cells, rows in places.items()
+            self.value(outputs[rows, :size], *zip(*cells, strict=True))
+            if cells
+            else nan * outputs[rows].sum(dim=(1, 2))
+            for (cells, size), rows in places.items()
         ]
         order = np.argsort([row for rows in places.values() for row in rows])
         return torch.cat(values)[torch.from_numpy(order)][:, None]

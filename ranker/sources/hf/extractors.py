@@ -15,7 +15,7 @@ import torch
 from factors.types import SPECIAL, Bools, Example, Floats, Ints
 from ranker.errors import ModelError
 from ranker.sources.base import Embedded
-from ranker.sources.hf import batching, loading
+from ranker.sources.hf import loading
 from ranker.sources.hf.align import Cells, TokenIds
 from ranker.sources.hf.batching import TokenRow
 from ranker.sources.hf.embedded import EmbeddedHead
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 SHORT = Example("short", ("Short?", "One short text."))
+LONG = Example("long", ("Short?", "One text that is longer than the short one."))
 """Example that tries out a loaded network."""
 
 LONGEST_ANSWER = 30
@@ -70,12 +71,12 @@ class SpanExtractor(LoadedNetwork):
             ModelError: the checkpoint is incomplete, damaged or has another head.
         """
         network = load_network(path, SPANS, **options)
-        return EmbeddedExtractor(**vars(network), null_answers=null_answers).or_plain(SpanExtractor, SHORT)
+        return EmbeddedExtractor(**vars(network), null_answers=null_answers).or_plain(SpanExtractor, SHORT, LONG)
 
     def predict(self, examples: Sequence[Example], advance: Advance = lambda done: None) -> Iterator[TextAnswers]:
         """Yield the answers to examples, in blocks, in order: see `ranker.sources.base.Predictor`."""
         requests = self._requests(examples)
-        answered = batching.forward_rows(self.network, requests, self.token_budget, self.device, advance, self.window())
+        answered = self.outputs_of(self.network, requests, advance)
         for block in in_blocks(answered, ENCODED_AT_ONCE):
             yield TextAnswers(tuple(self._answer(*state, logits) for state, logits in block))
 

@@ -24,8 +24,7 @@ def read_first_token(model: PreTrainedModel) -> None:
     """Make the last layer of a sequence classifier of BERT's kind compute its first token only.
 
     The logits stay the same. Other kinds of networks are left unchanged, and so are those whose code is not
-    transformers' own, and decoders, whose first token sees no other. Inputs must have no padding: attention gets no
-    mask.
+    transformers' own, and decoders, whose first token sees no other.
     """
     config = model.config
     decoder = any(getattr(config, name, False) for name in ("is_decoder", "add_cross_attention"))
@@ -34,11 +33,14 @@ def read_first_token(model: PreTrainedModel) -> None:
         attention.forward = partial(_first_token, attention)
 
 
-def _first_token(attention: Any, hidden: torch.Tensor, *mask: object, **options: object) -> tuple[torch.Tensor, None]:
+def _first_token(
+    attention: Any, hidden: torch.Tensor, attention_mask: torch.Tensor | None = None, *_: object, **options: object
+) -> tuple[torch.Tensor, None]:
     """Self-attention, its projection and its residual for the first token: (R, T, D) hidden states -> (R, 1, D)."""
     layers = attention.self
     first = hidden[:, :1]
     inputs = (layers.query(first), layers.key(hidden), layers.value(hidden))
-    heads = (x.unflatten(2, (-1, layers.attention_head_size)).transpose(1, 2) for x in inputs)  # (R, H, 1 or T, D / H)
-    context = scaled_dot_product_attention(*heads).transpose(1, 2).flatten(2)
+    query, key, value = (x.unflatten(2, (-1, layers.attention_head_size)).transpose(1, 2) for x in inputs)
+    seen = None if attention_mask is None else attention_mask[..., :1, :]
+    context = scaled_dot_product_attention(query, key, value, attn_mask=seen).transpose(1, 2).flatten(2)
     return attention.output(context, first), None

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import inspect
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 import torch
 
+from factors.types import Floats
 from ranker.errors import ModelError, first_line
 from ranker.limits import LIMITS, Limits
 from ranker.sources import packing
 from ranker.sources.devices import DTYPES, device_named, resolve
-from ranker.sources.hf import checkpoints, loading
+from ranker.sources.hf import batching, checkpoints, loading
 from ranker.sources.hf.align import TokenIds
 from ranker.sources.hf.batching import Batch, TokenRow
 from ranker.sources.hf.files import Files, open_checkpoint_files
@@ -26,6 +27,11 @@ from ranker.sources.hf.heads import SPANS, TAGS, Head
 if TYPE_CHECKING:
     from tokenizers import Encoding
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+    from ranker.progress import Advance
+
+S = TypeVar("S")
+N = TypeVar("N", bound="LoadedNetwork")
 
 log = logging.getLogger(__name__)
 
@@ -36,6 +42,14 @@ TOKENS_ON_CPU, TOKENS_ELSEWHERE = 1024, 65_536
 """Default tokens a batch: fewer cost calls, more cost memory; on CPUs speed changes little from 1,024 on."""
 WORK = 200_000_000_000
 """Operations on numbers of the predictions that are lost at most: four seconds of a thread of a processor of today."""
+
+PADDING = 2048
+"""Most tokens of a batch that may be padding on a GPU: few beside the cost of a pass. On a CPU it saves nothing."""
+MASKED = 1e-5
+"""Largest difference that padding may make, as a share of the largest output."""
+
+TRIED_LENGTH = 1024
+"""Most tokens of a row on which padding is tried."""
 
 ENCODED_AT_ONCE = 256
 """Examples per call of the tokenizer."""
@@ -59,6 +73,7 @@ class LoadedNetwork:
         dtype: of matrix products: float32, or bfloat16 with all else in float32.
         beat: called after each batch and each call of the tokenizer, as a sign of life.
         notes: on its weights, a sentence each.
+        padding: most tokens of padding in a batch; it changes speed and memory, no number: see `padded`.
     """
 
     name: str
@@ -72,6 +87,13 @@ class LoadedNetwork:
     dtype: torch.dtype = torch.float32
     beat: Callable[[], None] = lambda: None
     notes: loading.Notes = ()
+    padding: int = 0
+
+    @property
+    def pad(self) -> int:
+        """Token id of padding."""
+        stated = getattr(self.model.config, "pad_token_id", None)
+        return stated if isinstance(stated, int) and stated >= 0 else 0
 
     def window(self, passes: int = 1) -> int:
         """Return the most tokens that are read ahead: on a processor some seconds of work, so that few are lost.
@@ -115,7 +137,18 @@ class LoadedNetwork:
 
     def network(self, batch: Batch) -> torch.Tensor:
         """Run a batch of R rows -> (R, ...) float32 outputs of the head."""
-        return self.run_head(batch.type_ids, input_ids=batch.ids)
+        return self.run_head(batch.type_ids, input_ids=batch.ids, **batch.masked)
+
+    def outputs_of(
+        self,
+        run: Callable[[Batch], torch.Tensor],
+        requests: Iterable[tuple[S, Sequence[TokenRow]]],
+        advance: Advance = lambda done: None,
+    ) -> Iterator[tuple[S, list[Floats]]]:
+        """Answer requests in order, each with the outputs of its rows: see `batching.forward_rows`."""
+        return batching.forward_rows(
+            run, requests, self.token_budget, self.device, advance, self.window(), self.padding, self.pad
+        )
 
     def row(self, encoding: TokenIds) -> TokenRow:
         """Return the network's input for an encoding."""
@@ -232,6 +265,45 @@ def load_network(
             beat=beat,
             notes=notes,
         )
+
+
+def padded(network: N, run: Callable[[Batch], torch.Tensor], *tried: Sequence[TokenRow]) -> N:
+    """Return a network that pads its batches, on a GPU, if the outputs for rows of two lengths stay what they are.
+
+    Args:
+        network: as it was loaded.
+        run: a batch -> its outputs.
+        tried: rows, in each form in which they are run.
+    """
+    gains = network.device.type != "cpu" and all(masks(network, run, rows) for rows in tried)
+    return replace(network, padding=PADDING) if gains else network
+
+
+def masks(network: LoadedNetwork, run: Callable[[Batch], torch.Tensor], rows: Sequence[TokenRow]) -> bool:
+    """Return whether the outputs for rows are the same beside longer ones, behind a mask, as alone.
+
+    Some networks change their attention where texts are long, so that the rows are also tried at such lengths.
+    """
+    longest = min(network.max_length, TRIED_LENGTH)
+    rows = [*rows, *(_resized(rows[-1], size) for size in (longest - longest // 8, longest))]
+    with torch.no_grad():
+        together = run(batching.stack(rows, network.device, network.pad))
+        alone = [run(batching.stack([row], network.device))[0] for row in rows]
+    values = [
+        output[: len(single)] if single.dim() > 1 else output for output, single in zip(together, alone, strict=True)
+    ]
+    return not any(differ(output, single) for output, single in zip(values, alone, strict=True))
+
+
+def _resized(row: TokenRow, size: int) -> TokenRow:
+    """Return a row of another size, whose tokens between the first and the last are repeated."""
+    return row.part(np.r_[0, np.resize(np.arange(1, row.size - 1), size - 2), row.size - 1])
+
+
+def differ(outputs: torch.Tensor, others: torch.Tensor) -> bool:
+    """Return True if outputs differ by more than rounding."""
+    allowed = max(MASKED, 4 * torch.finfo(outputs.dtype).eps) * max(1.0, others.abs().max().item())
+    return not (outputs - others).abs().max().item() <= allowed
 
 
 def overlap_in(room: int) -> int:

@@ -16,10 +16,10 @@ from factors.types import Floats
 from ranker.errors import choice_error, range_error
 from ranker.limits import LIMITS, Limits
 from ranker.sources.base import Machine
-from ranker.sources.hf import batching, checkpoints, loading
+from ranker.sources.hf import checkpoints, loading
 from ranker.sources.hf.batching import Batch, TokenRow
 from ranker.sources.hf.heads import ENCODER
-from ranker.sources.hf.networks import ENCODED_AT_ONCE, LoadedNetwork, load_network
+from ranker.sources.hf.networks import ENCODED_AT_ONCE, LoadedNetwork, load_network, padded
 
 if TYPE_CHECKING:
     from tokenizers import Encoding
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from ranker.progress import Advance
 
 log = logging.getLogger(__name__)
+
+TRIED = ("One short text.", "One text that is longer than the short one.")
+"""Texts that try out a loaded encoder."""
 
 Pooling = Literal["mean", "cls"]
 """Mean over all tokens, special ones included, as in sentence-transformers; or the first token."""
@@ -83,7 +86,8 @@ class Encoder(LoadedNetwork):
         if layer is not None and not 0 <= layer <= layers:
             raise range_error("layer", layer, 0, layers, f"the layers of {folder}")
         layer = layers if layer is None else layer
-        return cls(**{**vars(network), "name": str(path)}, layer=layer, pooling=chosen)
+        encoder = cls(**{**vars(network), "name": str(path)}, layer=layer, pooling=chosen)
+        return padded(encoder, encoder._states, [row for _, (row,) in encoder._rows(TRIED)])
 
     @property
     def description(self) -> str:
@@ -103,7 +107,7 @@ class Encoder(LoadedNetwork):
         """
         vectors, cut = [], 0
         rows = self._rows(texts)
-        for encoding, pooled in batching.forward(self._pooled, rows, self.token_budget, self.device, advance):
+        for encoding, pooled in self.outputs_of(self._pooled, rows, advance):
             vectors.append(pooled[0])
             cut += bool(encoding.overflowing)
         if cut:
@@ -119,7 +123,7 @@ class Encoder(LoadedNetwork):
         Raises:
             ModelError: the network cannot be run.
         """
-        for encoding, states in batching.forward_rows(self._states, self._rows(texts), self.token_budget, self.device):
+        for encoding, states in self.outputs_of(self._states, self._rows(texts)):
             yield states[0][np.array(encoding.special_tokens_mask) == 0], bool(encoding.overflowing)
 
     def _rows(self, texts: Sequence[str]) -> Iterator[tuple[Encoding, list[TokenRow]]]:
@@ -133,13 +137,18 @@ class Encoder(LoadedNetwork):
                 yield encoding, [TokenRow(ids, kinds if types else None)]
 
     def _pooled(self, batch: Batch) -> torch.Tensor:
-        """Return (R, D) vectors of R rows of one length, without padding."""
+        """Return (R, D) vectors of R rows."""
         states = self._states(batch)
-        return states.mean(dim=1) if self.pooling == "mean" else states[:, 0]
+        if self.pooling == "cls":
+            return states[:, 0]
+        if batch.mask is None:
+            return states.mean(dim=1)
+        seen = batch.mask[..., None].to(states.dtype)
+        return (states * seen).sum(dim=1) / seen.sum(dim=1)
 
     def _states(self, batch: Batch) -> torch.Tensor:
         """Return (R, T, D) outputs of the layer."""
         last = self.layer == self.model.config.num_hidden_layers
-        outputs = self.run(batch.type_ids, input_ids=batch.ids, output_hidden_states=not last)
+        outputs = self.run(batch.type_ids, input_ids=batch.ids, output_hidden_states=not last, **batch.masked)
         states: torch.Tensor = outputs.last_hidden_state if last else outputs.hidden_states[self.layer]
         return states.float()

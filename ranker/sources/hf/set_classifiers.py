@@ -12,11 +12,11 @@ from scipy.special import expit
 
 from factors.types import Example
 from ranker.errors import LabelError
-from ranker.sources.hf import batching, loading
+from ranker.sources.hf import loading
 from ranker.sources.hf.classifiers import TextClassifier
 from ranker.sources.hf.heads import LABEL_SETS
 from ranker.sources.hf.labels import meanings
-from ranker.sources.hf.networks import ENCODED_AT_ONCE, load_network
+from ranker.sources.hf.networks import ENCODED_AT_ONCE, load_network, padded
 from ranker.sources.packing import in_blocks
 from ranker.tasks.label_sets import LabelSetAnswers
 
@@ -62,14 +62,15 @@ class SetClassifier(TextClassifier):
         if len({*names}) < len(names):
             raise LabelError.of(network.name, f"has several outputs for one label ({', '.join(sorted(names)[:10])})")
         groups = tuple((output,) for output in range(len(names)))
-        return cls(**vars(network), groups=groups, task=task, names=names)
+        loaded = cls(**vars(network), groups=groups, task=task, names=names)
+        return padded(loaded, loaded.network, *loaded._tried())
 
     def predict(  # type: ignore[override]  # its answers are others
         self, examples: Sequence[Example], advance: Advance = lambda done: None
     ) -> Iterator[LabelSetAnswers]:
         """Yield the label sets of examples, in blocks, in order: see `TextClassifier.predict`."""
         requests = ((None, [self.row(encoding)]) for encoding in self.encodings(examples))
-        answered = batching.forward(self.network, requests, self.token_budget, self.device, advance, self.window())
+        answered = self.outputs_of(self.network, requests, advance)
         for block in in_blocks((logits[0] for _, logits in answered), ENCODED_AT_ONCE):
             rows = expit(np.array(block, dtype=np.float64)).tolist()
             yield LabelSetAnswers(tuple(self.task.answer_of(dict(zip(self.names, row, strict=True))) for row in rows))

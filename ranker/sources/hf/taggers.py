@@ -14,7 +14,7 @@ import torch
 
 from factors.types import SPECIAL, Example, Floats, Ints
 from ranker.sources.base import Embedded
-from ranker.sources.hf import batching, labels, loading
+from ranker.sources.hf import labels, loading
 from ranker.sources.hf.align import Cells, TokenIds
 from ranker.sources.hf.batching import Batch, TokenRow
 from ranker.sources.hf.classifiers import collapse
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-SHORT = Example("short", ("One short text.",))
+SHORT, LONG = Example("short", ("One short text.",)), Example("long", ("One text that is longer than the short one.",))
 """Example that tries out a loaded network."""
 
 Places = Mapping[int, tuple[int, int]]
@@ -68,20 +68,18 @@ class Tagger(LoadedNetwork):
         """
         network = load_network(path, TAGS, label_map=label_map, **options)
         groups = labels.tag_outputs(loading.label_names(network.model), label_map, model=network.name)
-        return EmbeddedTagger(**vars(network), groups=groups).or_plain(Tagger, SHORT)
+        return EmbeddedTagger(**vars(network), groups=groups).or_plain(Tagger, SHORT, LONG)
 
     def predict(self, examples: Sequence[Example], advance: Advance = lambda done: None) -> Iterator[TagAnswers]:
         """Yield the tags of examples, in blocks, in order: see `ranker.sources.base.Predictor`."""
         requests = self._requests(examples)
-        answered = batching.forward_rows(
-            self.best_tags, requests, self.token_budget, self.device, advance, self.window()
-        )
+        answered = self.outputs_of(self.best_tags, requests, advance)
         for block in in_blocks(answered, ENCODED_AT_ONCE):
             yield TagAnswers(tuple(self._tags(count, places, outputs) for (count, places), outputs in block))
 
     def best_tags(self, batch: Batch) -> torch.Tensor:
-        """Run a batch of R rows -> (R, T) the index of the most probable tag of each token."""
-        return self.network(batch).argmax(dim=-1)
+        """Run a batch of R rows -> (R, T, 1) the index of the most probable tag of each token."""
+        return self.network(batch).argmax(dim=-1, keepdim=True)
 
     def run_head(self, type_ids: torch.Tensor | None, **rows: torch.Tensor) -> torch.Tensor:
         """Run R rows of T tokens, as ids or as embeddings -> (R, T, G) float32 logits of the tags."""
@@ -112,7 +110,7 @@ class Tagger(LoadedNetwork):
     def _tags(self, count: int, places: Places, outputs: Sequence[Floats]) -> Tagging:
         """Return the tags of the words of one row, from those of the tokens of each window."""
         names = tuple(self.groups)
-        tagged = {word: names[int(outputs[window][token])] for word, (window, token) in places.items()}
+        tagged = {word: names[int(outputs[window][token, 0])] for word, (window, token) in places.items()}
         return tuple(tagged.get(word, OUTSIDE) for word in range(count))
 
 

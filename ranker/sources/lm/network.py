@@ -19,7 +19,7 @@ from ranker.sources import packing
 from ranker.sources.hf import loading
 from ranker.sources.hf.files import Files
 from ranker.sources.hf.heads import CAUSAL, Head
-from ranker.sources.hf.networks import LoadedNetwork, load_network
+from ranker.sources.hf.networks import PADDING, LoadedNetwork, differ, load_network
 from ranker.sources.lm.prompts import DATE
 
 if TYPE_CHECKING:
@@ -31,14 +31,8 @@ SHORTEST_PREFIX = 16
 PREFIX_SHARE = 8
 """Tokens of a shared prefix that cost as much memory as a token of a row, whose activations are far larger."""
 
-PADDING = 2048
-"""Most tokens of a batch that may be padding on a GPU: few beside the cost of a pass. On a CPU it saves nothing."""
-
 TOKENS_A_WRITTEN_ONE = 10
 """Tokens that are read in the time of one that is written, for which all weights are read."""
-
-MASKED = 1e-5
-"""Largest difference, as a share of the largest logit, that padding may make."""
 
 LOCAL = ("sliding_window", "attention_chunk_size", "window_size", "local_attention", "attention_window")
 """Settings of networks whose tokens see those near them: in places, which padding fills, too."""
@@ -80,7 +74,9 @@ class LanguageModel(LoadedNetwork):
         if _needs_eager_attention(network.model.config, network.device):
             network.model.set_attn_implementation("eager")
         limit = min(network.max_length, _positions(network.model.config) if head is CAUSAL else sys.maxsize)
-        model = cls(**{**vars(network), "max_length": limit}, digest=files.digest)
+        lengthened = head is CAUSAL and network.device.type != "cpu"  # no token of a decoder sees those after it
+        changes = {"max_length": limit, "padding": PADDING if lengthened else 0}
+        model = cls(**{**vars(network), **changes}, digest=files.digest)
         if not model.encodes:
             _check_order(model)
         return model
@@ -89,11 +85,6 @@ class LanguageModel(LoadedNetwork):
     def encodes(self) -> bool:
         """True if an encoder reads the prompt, and a decoder writes the answer."""
         return bool(self.model.config.is_encoder_decoder)
-
-    @property
-    def padding(self) -> int:
-        """Most tokens of padding in a batch; none if an encoder reads it, whose tokens see those after them."""
-        return 0 if self.encodes or self.device.type == "cpu" else PADDING
 
     @property
     def bos(self) -> int:
@@ -202,7 +193,7 @@ class LanguageModel(LoadedNetwork):
                 [logits[0] for logits in self._generate(rows, tuple(short[:shared]), 2, (), output_logits=True).logits]
                 for rows in ([short], [short, np.r_[short[:shared], long[shared:]]])
             )
-            if any(_differ(*logits) for logits in zip(alone, beside, strict=False)):
+            if any(differ(*logits) for logits in zip(alone, beside, strict=False)):
                 return 0
         return max(self.padding, TOKENS_A_WRITTEN_ONE * most)
 
@@ -286,12 +277,6 @@ def _needs_eager_attention(config: Any, device: torch.device) -> bool:
     # its memory-efficient kernel (torch 2.11) reads keys that are expanded, not copied, wrongly for some lengths
     heads = getattr(config.get_text_config(), "num_key_value_heads", None)
     return device.type == "cuda" and heads == 1
-
-
-def _differ(logits: torch.Tensor, others: torch.Tensor) -> bool:
-    """Return True if logits differ by more than rounding."""
-    allowed = max(MASKED, 4 * torch.finfo(logits.dtype).eps) * max(1.0, others.abs().max().item())
-    return (logits - others).abs().max().item() > allowed
 
 
 def _positions(config: Any) -> int:

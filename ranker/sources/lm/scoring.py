@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 import torch
+from torch.nn.utils.rnn import pad_sequence
 
 from factors.types import Bools, Example, Floats, Ints
 from ranker.sources.base import Baseline, Embedded, Hide
@@ -122,6 +123,11 @@ class LabelScorer:
         """Most tokens a batch."""
         return self.network.token_budget
 
+    @property
+    def padding(self) -> int:
+        """Most tokens of padding in a batch."""
+        return self.network.padding
+
     def window(self, passes: int = 1) -> int:
         """Return the most tokens that are read ahead: see `LoadedNetwork.window`."""
         return self.network.window(passes)
@@ -174,7 +180,7 @@ class LabelScorer:
                 scored = [self._rows(ids, encoding) for ids in versions]
                 yield (state, encoding, list(map(len, scored))), [row for rows in scored for row in rows]
 
-        answered = batching.run_rows(self._run, rows(), self.token_budget, advance, self.network.padding, self.window())
+        answered = batching.run_rows(self._run, rows(), self.token_budget, advance, self.padding, self.window())
         for (state, encoding, counts), outputs in answered:
             remaining = iter(outputs)
             versions = [{k: v for scores in islice(remaining, count) for k, v in scores.items()} for count in counts]
@@ -258,9 +264,8 @@ class LabelScorer:
         return self._offsets[texts]
 
     def embed(self, encodings: Sequence[PromptIds]) -> torch.Tensor:
-        """Return (R, T, D) embeddings of R examples of one length."""
-        ids = torch.from_numpy(np.stack([encoding.ids for encoding in encodings])).to(self.network.device)
-        return self._embed(ids)
+        """Return (R, T, D) embeddings of R examples, and of padding after them."""
+        return self._embed(batching.stack([TokenRow(encoding.ids) for encoding in encodings], self.network.device).ids)
 
     def start(self, baseline: Baseline) -> torch.Tensor:
         """Return (D,) zero, the only start of paths: see `hides`."""
@@ -284,15 +289,16 @@ class LabelScorer:
         logits: list[torch.Tensor] = [embeddings[0, 0, 0]] * len(encodings)
         for places in alike.values():
             encoding = encodings[places[0]]
-            rows = embeddings[places, len(encoding.prefix) :]
+            rows = [embeddings[place, len(encoding.prefix) : len(encodings[place])] for place in places]
             words: dict[Continuation, torch.Tensor] = {}
             for scored in self._rows(encoding.ids, encoding):
                 context = rows
                 if scored.answer_start and not self.network.encodes:
-                    answer_start = self._embed(torch.tensor([scored.answer_start], device=rows.device))
-                    context = torch.cat([rows, answer_start.expand(len(rows), -1, -1)], dim=1)
-                lengths = np.full(len(places), context.shape[1])
-                values = self._read(context, lengths, encoding.prefix, [scored] * len(places))
+                    answer_start = self._embed(torch.tensor(scored.answer_start, device=embeddings.device))
+                    context = [torch.cat([row, answer_start]) for row in rows]
+                lengths = np.array([len(row) for row in context])
+                joined = pad_sequence(context, batch_first=True)
+                values = self._read(joined, lengths, encoding.prefix, [scored] * len(places))
                 words |= dict(zip(scored.answers, values.reshape(len(places), -1).unbind(dim=1), strict=True))
             of_words = torch.stack([words[answer] for answer in encoding.continuations], dim=1)
             offset = torch.from_numpy(self._offset(encoding.texts)).to(of_words.device)

@@ -1,15 +1,19 @@
 """Every common encoder, offline: the same numbers alone and in company, from every backend."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
-from conftest import ENCODERS, TASK
+from conftest import ENCODERS, OTHERS, TASK
 from transformers import AutoModelForSequenceClassification
 
 from factors.types import Example
 from ranker.attribution import attribute
-from ranker.attribution.settings import LIMESettings, OcclusionSettings, SHAPSettings
-from ranker.sources.hf.classifiers import Classifier
+from ranker.attribution.settings import IGSettings, LIMESettings, OcclusionSettings, SHAPSettings
+from ranker.sources.hf import batching, networks
+from ranker.sources.hf.classifiers import Classifier, TextClassifier
+from ranker.sources.hf.networks import PADDING, masks, padded
 
 EXAMPLES = [
     Example("plain", ("The doctor saw the actor.", "An old judge danced."), 1),
@@ -53,6 +57,46 @@ def test_scores_do_not_depend_on_company(classifier, name, method):
         np.testing.assert_allclose(row.probs, alone.probs, atol=1e-5)
         assert (row.scores[row.word >= 0] != 0).any()
         assert len(row.word_scores) == len(example.words)
+
+
+READS_ITS_END = "xlnet"
+"""Encoder whose head reads the last token of a row, padding or not."""
+
+
+@pytest.mark.parametrize("name", sorted({*ENCODERS, *OTHERS}))
+def test_rows_of_many_lengths_are_as_alone_behind_a_mask(checkpoint, name):
+    """Padding is for networks alone that give each row, from ids and from embeddings, what they give it by itself."""
+    ours = TextClassifier.load(checkpoint(name), TASK)
+    assert all(masks(ours, ours.network, rows) for rows in ours._tried()) == (name != READS_ITS_END)
+    if name != READS_ITS_END:
+        padded = replace(ours, padding=1024)
+        np.testing.assert_allclose(padded.probabilities(EXAMPLES), ours.probabilities(EXAMPLES), atol=1e-5)
+
+
+@pytest.mark.few(4)
+@pytest.mark.parametrize("name", [name for name in ENCODERS if name != READS_ITS_END])
+@pytest.mark.parametrize("method", [*QUICK, "ig"])
+def test_scores_of_rows_of_many_lengths_are_as_alone(classifier, monkeypatch, name, method):
+    """Attributions with padding, of which there is some, are those without."""
+    settings, ours, batches = {**QUICK, "ig": IGSettings()}[method], classifier(name), []
+    alone = list(attribute(ours, EXAMPLES, settings))
+    stack = batching.stack
+    monkeypatch.setattr(batching, "stack", lambda *given: batches.append(stack(*given)) or batches[-1])
+    together = attribute(replace(ours, padding=1024), EXAMPLES, settings)
+    for row, expected in zip(together, alone, strict=True):
+        np.testing.assert_allclose(row.scores, expected.scores, atol=1e-5)
+        np.testing.assert_allclose(row.probs, expected.probs, atol=1e-5)
+    assert any(batch.mask is not None for batch in batches)
+
+
+@pytest.mark.parametrize(
+    ("device", "exact", "padding"), [("cpu", True, 0), ("cuda", False, 0), ("cuda", True, PADDING)]
+)
+def test_only_gpus_pad(classifier, monkeypatch, device, exact, padding):
+    """On a processor a pass costs what its tokens cost; elsewhere batches are padded if that changes no number."""
+    monkeypatch.setattr(networks, "masks", lambda *_: exact)
+    ours = replace(classifier(), device=torch.device(device))
+    assert padded(ours, ours.network, [], []).padding == padding
 
 
 @pytest.mark.parametrize("name", ENCODERS)

@@ -9,7 +9,12 @@ from refusals import refuses
 
 from ranker.errors import ModelError
 from ranker.sources.hf import batching
-from ranker.sources.hf.batching import TokenRow, forward
+from ranker.sources.hf.batching import TokenRow, forward_rows
+
+
+def forward(*given, **options):
+    """The outputs of requests, (R, C) each."""
+    return ((state, np.stack(outputs)) for state, outputs in forward_rows(*given, **options))
 
 
 class Network:
