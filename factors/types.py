@@ -33,6 +33,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 _LETTER = re.compile(r"\w")
+_HALF = re.compile("[\ud800-\udfff]")
 _JOINERS = "\u200c\u200d"
 # stores hold the numbers of words: a change of the cuts must raise the revision in their keys
 _WORD = re.compile(r"\w+(?:['’\-]\w+)*|[^\w\s]")
@@ -156,9 +157,8 @@ class Example:
         if len(self.segments) not in (1, 2):
             raise ValueError(f"example {self.id}: one or two segments are needed (got {len(self.segments)})")
         for text in self.segments:
-            half = next((c for c in text if "\ud800" <= c <= "\udfff"), None)
-            if half is not None:
-                raise ValueError(f"example {self.id}: {half!r} is half of a character, and no text")
+            if half := _HALF.search(text):
+                raise ValueError(f"example {self.id}: {half[0]!r} is half of a character, and no text")
         for name, spans in self.marks.items():
             for span in spans:
                 if span.segment >= len(self.segments) or span.end > len(self.segments[span.segment]):

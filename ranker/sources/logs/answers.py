@@ -23,10 +23,12 @@ def match_rows(log: TaskLog, examples: Sequence[Example]) -> Ints:
     Raises:
         DataError: no example is a row of the log.
     """
-    requested = [_words("\n".join(example.segments)) for example in examples]
-    texts = [_words(text) for text in log.texts]
     by_id = {key: n for n, key in enumerate(log.keys)}
     rows = [by_id.get(example.id, -1) for example in examples]
+    if max(rows, default=-1) >= 0 and not log.numbered:
+        return np.array(rows)
+    requested = [_words("\n".join(example.segments)) for example in examples]
+    texts = [_words(text) for text in log.texts]
     if log.numbered:
         rows = [n if n >= 0 and texts[n] == text else -1 for n, text in zip(rows, requested, strict=True)]
     if max(rows, default=-1) < 0:

@@ -120,7 +120,8 @@ def _row(content: Any, line: int, place: str, cluster: str | None, aggregates: M
     filter_name = content.get("filter")
     answer = "" if likelihoods else _first_text(answers)
     values = _values(content)
-    pairs = _pairs(content, [name for name, value in values.items() if value is None], aggregates, likelihoods)
+    no_numbers = [name for name, value in values.items() if value is None]
+    pairs = _pairs(content, no_numbers, aggregates, likelihoods)
     return LogRow(
         number=line,
         doc=_hash(content, "doc_hash") or hashed(json.dumps(doc, indent=2, ensure_ascii=False)),
@@ -133,7 +134,7 @@ def _row(content: Any, line: int, place: str, cluster: str | None, aggregates: M
         target=target,
         values={**values, **{name: value for name, (value, _) in pairs.items()}},
         weights={name: weight for name, (_, weight) in pairs.items()},
-        pairs=_label_pairs(content, [name for name, value in values.items() if value is None], aggregates),
+        pairs=_label_pairs(content, no_numbers, aggregates),
         likelihoods=likelihoods,
         choices=_choice_texts(requests) if len(likelihoods) == len(requests) > 1 else (),
         answer=answer,
