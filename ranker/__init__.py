@@ -208,4 +208,11 @@ if not TYPE_CHECKING:  # a type checker knows each name by its import, and no ot
         if name not in _PLACES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         module, attribute = _PLACES[name]
-        return getattr(import_module(module), attribute)
+        try:
+            return getattr(import_module(module), attribute)
+        except ModuleNotFoundError as error:
+            from ranker.errors import EXTRAS, check_installed
+
+            for extra in (extra for extra, modules in EXTRAS.items() if error.name in modules):
+                check_installed(f"`ranker.{name}`", extra, str(error.name))
+            raise

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from refusals import refuses
 
+import ranker
 from ranker.errors import EXTRAS, DataError, Question, UsageError, check_installed
 
 
@@ -82,3 +83,11 @@ def test_a_command_says_what_to_install_before_any_work(tmp_path, monkeypatch, r
     status, out, err = rank_models(*arguments)
     assert (status, out) == (2, "")
     assert re.fullmatch(f"rank-models: {message}", err.splitlines()[-1])
+
+
+def test_a_public_name_that_needs_an_extra_says_so(monkeypatch):
+    """As commands do, and not in the words of Python."""
+    monkeypatch.delitem(sys.modules, "ranker.attribution.perturb", raising=False)
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(UsageError, match=r"`ranker.token_masks` needs torch: `pip install 'rank-models\[models\]'`"):
+        ranker.token_masks  # noqa: B018

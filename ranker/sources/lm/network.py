@@ -7,6 +7,7 @@ import inspect
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -185,8 +186,14 @@ class LanguageModel(LoadedNetwork):
         """Return the most tokens of padding in a batch of rows after which some tokens are written.
 
         One pass reads all weights, on a processor too; so it takes more padding than a pass of a prompt. There is none
-        if a row beside a longer one has other logits than alone, with or without a prefix.
+        if a row beside a longer one has other logits than alone; and none, untried, where a window holds one row.
         """
+        alone = self.window() < 2 * most
+        return 0 if alone or not self.masks else max(self.padding, TOKENS_A_WRITTEN_ONE * most)
+
+    @cached_property
+    def masks(self) -> bool:
+        """Whether a row beside a longer one has the logits that it has alone, with and without a prefix."""
         (long, _), (short, _) = self.tokens(["One text that is longer than the other one.", "One text."], True)
         for shared in {0} if self.encodes else {0, 1}:
             alone, beside = (
@@ -194,8 +201,8 @@ class LanguageModel(LoadedNetwork):
                 for rows in ([short], [short, np.r_[short[:shared], long[shared:]]])
             )
             if any(differ(*logits) for logits in zip(alone, beside, strict=False)):
-                return 0
-        return max(self.padding, TOKENS_A_WRITTEN_ONE * most)
+                return False
+        return True
 
     @property
     def reach(self) -> int:
