@@ -78,8 +78,8 @@ class Tagger(LoadedNetwork):
             yield TagAnswers(tuple(self._tags(count, places, outputs) for (count, places), outputs in block))
 
     def best_tags(self, batch: Batch) -> torch.Tensor:
-        """Run a batch of R rows -> (R, T, 1) the index of the most probable tag of each token."""
-        return self.network(batch).argmax(dim=-1, keepdim=True)
+        """Run a batch of R rows -> (R, T) the index of the most probable tag of each token, padding included."""
+        return self.network(batch).argmax(dim=-1)
 
     def run_head(self, type_ids: torch.Tensor | None, **rows: torch.Tensor) -> torch.Tensor:
         """Run R rows of T tokens, as ids or as embeddings -> (R, T, G) float32 logits of the tags."""
@@ -110,7 +110,7 @@ class Tagger(LoadedNetwork):
     def _tags(self, count: int, places: Places, outputs: Sequence[Floats]) -> Tagging:
         """Return the tags of the words of one row, from those of the tokens of each window."""
         names = tuple(self.groups)
-        tagged = {word: names[int(outputs[window][token, 0])] for word, (window, token) in places.items()}
+        tagged = {word: names[int(outputs[window][token])] for word, (window, token) in places.items()}
         return tuple(tagged.get(word, OUTSIDE) for word in range(count))
 
 

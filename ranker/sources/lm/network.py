@@ -75,8 +75,7 @@ class LanguageModel(LoadedNetwork):
         if _needs_eager_attention(network.model.config, network.device):
             network.model.set_attn_implementation("eager")
         limit = min(network.max_length, _positions(network.model.config) if head is CAUSAL else sys.maxsize)
-        lengthened = head is CAUSAL and network.device.type != "cpu"  # no token of a decoder sees those after it
-        changes = {"max_length": limit, "padding": PADDING if lengthened else 0}
+        changes = {"max_length": limit, "padding": _padding(head, network.device)}
         model = cls(**{**vars(network), **changes}, digest=files.digest)
         if not model.encodes:
             _check_order(model)
@@ -284,6 +283,11 @@ def _needs_eager_attention(config: Any, device: torch.device) -> bool:
     # its memory-efficient kernel (torch 2.11) reads keys that are expanded, not copied, wrongly for some lengths
     heads = getattr(config.get_text_config(), "num_key_value_heads", None)
     return device.type == "cuda" and heads == 1
+
+
+def _padding(head: Head, device: torch.device) -> int:
+    """Return the most tokens of padding in a batch: on GPUs, of decoders, whose tokens see none of those after them."""
+    return PADDING if head is CAUSAL and device.type != "cpu" else 0
 
 
 def _positions(config: Any) -> int:

@@ -70,7 +70,7 @@ class Bag:
 class Points(Bag):
     """A bag that also answers to points between embeddings, whose first number is the weight."""
 
-    token_budget, rounding = 64, torch.finfo(torch.float64).eps
+    token_budget, padding, rounding = 64, 0, torch.finfo(torch.float64).eps
 
     def window(self, passes=1):
         """A few batches."""

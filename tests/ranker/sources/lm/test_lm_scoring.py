@@ -14,8 +14,10 @@ from factors.types import Example
 from ranker.attribution import attribute
 from ranker.errors import LabelError, ModelError
 from ranker.sources.base import Machine, ResourceCache, SourceOptions
+from ranker.sources.hf.heads import CAUSAL, SEQ2SEQ
+from ranker.sources.hf.networks import PADDING
 from ranker.sources.lm.kind import PromptedModel, sources
-from ranker.sources.lm.network import PADDING, LanguageModel, _needs_eager_attention
+from ranker.sources.lm.network import LanguageModel, _needs_eager_attention, _padding
 from ranker.sources.lm.options import LMOptions
 from ranker.sources.lm.prompts import CONTENT_FREE, Prompt
 from ranker.sources.lm.scoring import LabelScorer
@@ -140,8 +142,7 @@ def test_rows_are_lengthened_to_need_fewer_passes(lm, monkeypatch, kind, short):
     model = opened(lm(kind), prompt)
     assert bool(model.encoder.prefix(2)) != short
     assert len({len(encoding.ids) for encoding in model.encodings(rows)}) == len(rows)
-    monkeypatch.setattr(LanguageModel, "padding", 4096)
-    model = replace(model, network=replace(model.network, token_budget=65_536))
+    model = replace(model, network=replace(model.network, token_budget=65_536, padding=4096))
     passes = []
     run = LanguageModel.run
 
@@ -154,12 +155,25 @@ def test_rows_are_lengthened_to_need_fewer_passes(lm, monkeypatch, kind, short):
     assert len([count for count in passes if count > 1]) == 1
 
 
-@pytest.mark.parametrize("kind", ["llama", "t5"])
-def test_rows_are_lengthened_on_gpus_alone(lm, kind):
+@pytest.mark.few(2)
+@pytest.mark.parametrize("kind", DECODERS)
+@pytest.mark.parametrize("method", ["ig:baseline=zero", "shap:baseline=remove"])
+def test_attributions_of_rows_of_many_lengths_are_as_alone(lm, kind, method):
+    """One pass for rows of several lengths, before answers of several tokens, changes no score."""
+    model = opened(lm(kind))
+    padded = replace(model, network=replace(model.network, token_budget=65_536, padding=4096))
+    rows = zip(attribute(padded, EXAMPLES, method), attribute(model, EXAMPLES, method), strict=True)
+    for row, alone in rows:
+        np.testing.assert_allclose(row.scores, alone.scores, atol=1e-5)
+        np.testing.assert_allclose(row.probs, alone.probs, atol=1e-5)
+
+
+@pytest.mark.parametrize(("kind", "head", "padding"), [("llama", CAUSAL, PADDING), ("t5", SEQ2SEQ, 0)])
+def test_rows_are_lengthened_on_gpus_alone(lm, kind, head, padding):
     """Rows of encoders never are: their tokens see those after them."""
     network = opened(lm(kind)).network
-    assert network.padding == 0
-    assert replace(network, device=torch.device("cuda")).padding == (PADDING if kind == "llama" else 0)
+    assert network.padding == _padding(head, network.device) == 0
+    assert _padding(head, torch.device("cuda")) == padding
 
 
 @pytest.mark.parametrize("kind", ["gemma", "bert"])
