@@ -230,7 +230,7 @@ def compare(
 
 def write_plainly(writer: Writer, texts: Sequence[str]) -> list[str]:
     """Return what transformers' `generate` writes after each text by itself."""
-    network, written = writer.network, list[str]()
+    network, answers = writer.network, list[str]()
     for text in texts:
         inputs = network.tokenizer(text, return_tensors="pt").to(network.device)
         tokens = network.model.generate(  # type: ignore[operator]
@@ -238,8 +238,8 @@ def write_plainly(writer: Writer, texts: Sequence[str]) -> list[str]:
             tokenizer=network.tokenizer,
         )  # fmt: skip
         answer = tokens[0, inputs["input_ids"].shape[1] :]
-        written.append(str(network.tokenizer.decode(answer, skip_special_tokens=True)))
-    return written
+        answers.append(str(network.tokenizer.decode(answer, skip_special_tokens=True)))
+    return answers
 
 
 def write_with_harness(writer: Writer, texts: Sequence[str], batch: int) -> list[str]:
@@ -395,11 +395,11 @@ def writing(real_files: Path, folder: Path, rows: int, batches: Sequence[int], d
     }
     ways |= {f"harness, batch {batch}": partial(write_with_harness, writer, texts, batch) for batch in batches}
     click.echo(table(["way", "s a row", "ratio", "same texts"], []))
-    ours, here = timed(ways["here"], device)
+    ours, base = timed(ways["here"], device)
     for name, way in ways.items():
-        written, spent = timed(way, device)
-        same = np.mean([text.strip() == own for text, own in zip(written, ours, strict=True)])
-        click.echo(table([name, f"{spent / rows:.3f}", f"{spent / here:.1f}", f"{same:.1%}"], []).splitlines()[0])
+        texts_of_way, spent = timed(way, device)
+        same = np.mean([text.strip() == text_here for text, text_here in zip(texts_of_way, ours, strict=True)])
+        click.echo(table([name, f"{spent / rows:.3f}", f"{spent / base:.1f}", f"{same:.1%}"], []).splitlines()[0])
 
 
 @main.command()

@@ -41,6 +41,6 @@ def _first_token(
     first = hidden[:, :1]
     inputs = (layers.query(first), layers.key(hidden), layers.value(hidden))
     query, key, value = (x.unflatten(2, (-1, layers.attention_head_size)).transpose(1, 2) for x in inputs)
-    seen = None if attention_mask is None else attention_mask[..., :1, :]
-    context = scaled_dot_product_attention(query, key, value, attn_mask=seen).transpose(1, 2).flatten(2)
+    mask = None if attention_mask is None else attention_mask[..., :1, :]
+    context = scaled_dot_product_attention(query, key, value, attn_mask=mask).transpose(1, 2).flatten(2)
     return attention.output(context, first), None

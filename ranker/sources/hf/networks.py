@@ -300,10 +300,10 @@ def _resized(row: TokenRow, size: int) -> TokenRow:
     return row.part(np.r_[0, np.resize(np.arange(1, row.size - 1), size - 2), row.size - 1])
 
 
-def differ(outputs: torch.Tensor, others: torch.Tensor) -> bool:
+def differ(outputs: torch.Tensor, expected: torch.Tensor) -> bool:
     """Return True if outputs differ by more than rounding."""
-    allowed = max(MASKED, 4 * torch.finfo(outputs.dtype).eps) * max(1.0, others.abs().max().item())
-    return not (outputs - others).abs().max().item() <= allowed
+    allowed = max(MASKED, 4 * torch.finfo(outputs.dtype).eps) * max(1.0, expected.abs().max().item())
+    return not (outputs - expected).abs().max().item() <= allowed
 
 
 def overlap_in(room: int) -> int:

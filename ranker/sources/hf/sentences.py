@@ -143,8 +143,8 @@ class Encoder(LoadedNetwork):
             return states[:, 0]
         if batch.mask is None:
             return states.mean(dim=1)
-        seen = batch.mask[..., None].to(states.dtype)
-        return (states * seen).sum(dim=1) / seen.sum(dim=1)
+        mask = batch.mask[..., None].to(states.dtype)
+        return (states * mask).sum(dim=1) / mask.sum(dim=1)
 
     def _states(self, batch: Batch) -> torch.Tensor:
         """Return (R, T, D) outputs of the layer."""

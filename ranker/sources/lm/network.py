@@ -192,7 +192,7 @@ class LanguageModel(LoadedNetwork):
 
     @cached_property
     def masks(self) -> bool:
-        """Whether a row beside a longer one has the logits that it has alone, with and without a prefix."""
+        """True if a row beside a longer one has the logits that it has alone, with and without a prefix."""
         (long, _), (short, _) = self.tokens(["One text that is longer than the other one.", "One text."], True)
         for shared in {0} if self.encodes else {0, 1}:
             alone, beside = (
@@ -257,11 +257,11 @@ class LanguageModel(LoadedNetwork):
         """Return (R, T) ids and mask of rows: what is written follows them, so decoders' padding follows the prefix."""
         ids = np.zeros((len(rows), max(map(len, rows))), np.int64)
         mask = np.zeros_like(ids)
-        for of_row, seen, row in zip(ids, mask, rows, strict=True):
+        for of_row, of_mask, row in zip(ids, mask, rows, strict=True):
             begin = 0 if self.encodes else len(of_row) - len(row)
             places = np.arange(len(row))
             places[shared:] += begin
-            of_row[places], seen[places] = row, 1
+            of_row[places], of_mask[places] = row, 1
         return ids, mask
 
     @property
