@@ -145,7 +145,7 @@ class EmbeddedNetwork(LoadedNetwork):
             expected: outputs of the head for their ids.
         """
         try:
-            answers = self.network(batch)
+            answers = self._run_embedded(batch, self._embed_ids(batch.ids))
             off = self.difference(answers, expected)
         except Exception as error:  # a network may be foreign code
             return f"cannot be run from embeddings ({first_line(error.__cause__ or error)})"

@@ -282,13 +282,18 @@ def padded(network: N, run: Callable[[Batch], torch.Tensor], *tried: Sequence[To
 def masks(network: LoadedNetwork, run: Callable[[Batch], torch.Tensor], rows: Sequence[TokenRow]) -> bool:
     """Return whether the outputs for rows are the same beside longer ones, behind a mask, as alone.
 
-    Some networks change their attention where texts are long, so that the rows are also tried at such lengths.
+    Some networks change their attention where texts are long, so that the rows are also tried at such lengths. What
+    cannot be run so is not the same: each row by itself shows whether it can be run.
     """
     longest = min(network.max_length, TRIED_LENGTH)
     rows = [*rows, *(_resized(rows[-1], size) for size in (longest - longest // 8, longest))]
-    with torch.no_grad():
-        together = run(batching.stack(rows, network.device, network.pad))
-        alone = [run(batching.stack([row], network.device))[0] for row in rows]
+    try:
+        with torch.no_grad():
+            together = run(batching.stack(rows, network.device, network.pad))
+            alone = [run(batching.stack([row], network.device))[0] for row in rows]
+    except Exception as error:  # a network may be foreign code
+        log.info("%s is run without padding: %s", network.name, first_line(error))
+        return False
     values = [
         output[: len(single)] if single.dim() > 1 else output for output, single in zip(together, alone, strict=True)
     ]

@@ -89,6 +89,19 @@ def test_scores_of_rows_of_many_lengths_are_as_alone(classifier, monkeypatch, na
     assert any(batch.mask is not None for batch in batches)
 
 
+def test_a_network_that_cannot_be_run_with_padding_gets_none(classifier):
+    """Out of memory on the rows that try it, or a mask that its code refuses."""
+    ours = classifier()
+
+    def refusing(batch):
+        if batch.mask is not None:
+            raise torch.OutOfMemoryError("no more")
+        return ours.network(batch)
+
+    assert masks(ours, ours.network, ours._tried()[0])
+    assert not masks(ours, refusing, ours._tried()[0])
+
+
 @pytest.mark.parametrize(
     ("device", "exact", "padding"), [("cpu", True, 0), ("cuda", False, 0), ("cuda", True, PADDING)]
 )
