@@ -160,8 +160,8 @@ def test_a_body_without_end_is_cut_off():
 def test_a_slow_server_is_given_up():
     """After the time that is allowed it counts as one that cannot be asked."""
     with serving(wrong=deque(["slow"] * 9)) as server:
-        with pytest.raises(ServerError, match="gave no answer within 0.1 s"):
-            ask(client_of(server, request_timeout=0.1))
+        with pytest.raises(ServerError, match="gave no answer within 0.3 s"):
+            ask(client_of(server, request_timeout=0.3))
         assert 1 < len(server.requests) <= 6
 
 
