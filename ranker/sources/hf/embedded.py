@@ -135,7 +135,9 @@ class EmbeddedNetwork(LoadedNetwork):
 
     def batch(self, encodings: Sequence[TokenIds]) -> Batch:
         """Stack examples into a batch that is run from embeddings."""
-        return batching.stack([self.framed(encoding) for encoding in encodings], self.device, self.pad)
+        distinct = {id(encoding): encoding for encoding in encodings}  # a path has many points
+        framed = {key: self.framed(encoding) for key, encoding in distinct.items()}
+        return batching.stack([framed[id(encoding)] for encoding in encodings], self.device, self.pad)
 
     def embedding_trouble(self, batch: Batch, expected: torch.Tensor) -> str:
         """Return why the network cannot be run from embeddings, in a line; "" if it can.
