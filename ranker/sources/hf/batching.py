@@ -112,11 +112,11 @@ def stack(rows: Sequence[TokenRow], device: torch.device | str = "cpu", pad: int
         >>> batch.ids.tolist(), batch.mask.tolist()
         ([[5, 6], [7, 9]], [[1, 1], [1, 0]])
     """
-    longest = max(map(len, (row.ids for row in rows)))
+    longest = max(row.size for row in rows)
 
     def stacked(arrays: Iterable[Ints | None], fill: int) -> torch.Tensor | None:
-        present = [np.pad(array, (0, longest - len(array)), constant_values=fill) for array in arrays
-                   if array is not None]  # fmt: skip
+        present = [array if len(array) == longest else np.pad(array, (0, longest - len(array)), constant_values=fill)
+                   for array in arrays if array is not None]  # fmt: skip
         return torch.from_numpy(np.stack(present)).to(device) if present else None
 
     ids, type_ids, frame = (stacked(arrays, fill) for arrays, fill in zip(zip(*rows, strict=True), (pad, 0, pad),

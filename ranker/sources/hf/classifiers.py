@@ -73,7 +73,7 @@ class TextClassifier(LoadedNetwork):
         with loading.one_line_errors(network.name):
             groups = labels.reconcile(loading.label_names(network.model), task, label_map, model=network.name)
             loaded = Classifier(**vars(network), groups=groups)._prepare()
-            return padded(loaded, loaded.network, *loaded._tried())
+            return padded(loaded, loaded.network, loaded._tried)
 
     def _tried(self) -> list[list[TokenRow]]:
         """Return rows of two lengths, in each form in which they are run."""

@@ -235,7 +235,7 @@ class EmbeddedHead(EmbeddedNetwork):
                 framed = tried
             else:
                 chosen = self
-            return padded(chosen, chosen.network, tried, framed)  # type: ignore[no-any-return]
+            return padded(chosen, chosen.network, lambda: (tried, framed))  # type: ignore[no-any-return]
         return self  # type: ignore[return-value]  # a subclass of it
 
     def encodings(self, examples: Iterable[Example]) -> Iterator[TokenIds]:

@@ -267,15 +267,15 @@ def load_network(
         )
 
 
-def padded(network: N, run: Callable[[Batch], torch.Tensor], *tried: Sequence[TokenRow]) -> N:
+def padded(network: N, run: Callable[[Batch], torch.Tensor], tried: Callable[[], Sequence[Sequence[TokenRow]]]) -> N:
     """Return a network that pads its batches, on a GPU, if the outputs for rows of two lengths stay what they are.
 
     Args:
         network: as it was loaded.
         run: a batch -> its outputs.
-        tried: rows, in each form in which they are run.
+        tried: gives the rows, in each form in which they are run.
     """
-    gains = network.device.type != "cpu" and all(masks(network, run, rows) for rows in tried)
+    gains = network.device.type != "cpu" and all(masks(network, run, rows) for rows in tried())
     return replace(network, padding=PADDING) if gains else network
 
 

@@ -87,7 +87,7 @@ class Encoder(LoadedNetwork):
             raise range_error("layer", layer, 0, layers, f"the layers of {folder}")
         layer = layers if layer is None else layer
         encoder = cls(**{**vars(network), "name": str(path)}, layer=layer, pooling=chosen)
-        return padded(encoder, encoder._states, [row for _, (row,) in encoder._rows(TRIED)])
+        return padded(encoder, encoder._states, lambda: [[row for _, (row,) in encoder._rows(TRIED)]])
 
     @property
     def description(self) -> str:

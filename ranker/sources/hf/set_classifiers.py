@@ -63,7 +63,7 @@ class SetClassifier(TextClassifier):
             raise LabelError.of(network.name, f"has several outputs for one label ({', '.join(sorted(names)[:10])})")
         groups = tuple((output,) for output in range(len(names)))
         loaded = cls(**vars(network), groups=groups, task=task, names=names)
-        return padded(loaded, loaded.network, *loaded._tried())
+        return padded(loaded, loaded.network, loaded._tried)
 
     def predict(  # type: ignore[override]  # its answers are others
         self, examples: Sequence[Example], advance: Advance = lambda done: None

@@ -109,7 +109,7 @@ def test_only_gpus_pad(classifier, monkeypatch, device, exact, padding):
     """On a processor a pass costs what its tokens cost; elsewhere batches are padded if that changes no number."""
     monkeypatch.setattr(networks, "masks", lambda *_: exact)
     ours = replace(classifier(), device=torch.device(device))
-    assert padded(ours, ours.network, [], []).padding == padding
+    assert padded(ours, ours.network, lambda: [[]]).padding == padding
 
 
 @pytest.mark.parametrize("name", ENCODERS)
