@@ -313,7 +313,7 @@ def adapter(folder, **config):
     return written(folder / "adapter_model.safetensors", "").parent
 
 
-NO_NETWORK = SimpleNamespace(parameters=lambda: [torch.zeros(9)])
+NO_NETWORK = SimpleNamespace(parameters=lambda: [torch.zeros(9)], config=SimpleNamespace())
 
 
 def extractor():
