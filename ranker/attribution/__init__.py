@@ -73,7 +73,6 @@ def settings_of(attribution: str | Settings) -> Settings:
             its settings.
 
     Raises:
-        UnknownName: there is no such backend, or setting.
         UsageError: a value is invalid.
 
     Example:

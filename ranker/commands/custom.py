@@ -125,7 +125,6 @@ def metric(place: str, machine: Machine = Machine()) -> Callable[..., float] | N
 
     Raises:
         UsageError: the file or the package cannot be loaded or has no such function, or no encoder is named.
-        ModelError: there is no such encoder.
     """
     file, _, name = (place, "", "") if place.endswith(".py") else place.rpartition(":")
     if file.endswith(".py"):

@@ -66,7 +66,6 @@ def find(name: str, include: Iterable[str | Path] = ()) -> tuple[str, Path]:
     """Find the card of a set by its name, in any case: its name as written there, and the file.
 
     Raises:
-        UnknownName: there is no such set.
         UsageError: an included folder holds no card.
     """
     paths = cards(include)

@@ -34,7 +34,6 @@ def rationale_marks(
         segments: the texts of the row.
 
     Raises:
-        KeyError: a column is missing.
         DataError: a cell has none of the forms, or its spans overlap, or do not fit the text.
 
     Example:

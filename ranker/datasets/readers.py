@@ -151,7 +151,6 @@ def read_sheet(
         limits: size limits for reading.
 
     Raises:
-        UsageError: the file's name has no known ending, a role is unknown, or these are no mappings.
         DataError: the file cannot be read, a line is malformed, or a column is missing.
 
     Example:

@@ -364,12 +364,7 @@ def with_labels(
 
 
 def cards(include: Iterable[str | Path] = ()) -> dict[str, Card]:
-    """Read the cards of all sets with rows, by name, without the catalogues; a user's set hides one of the same name.
-
-    Raises:
-        UsageError: an included folder holds no card.
-        DataError: a card cannot be read.
-    """
+    """Read the cards of all sets with rows, by name, without the catalogues; a user's set hides one of the same name."""
     return {name: cards_of.read_card(path) for name, path in embedded.cards(include).items()}
 
 

@@ -33,7 +33,6 @@ def stated_accuracies(suites: Sequence[Path], limits: Limits = LIMITS) -> Iterat
 
     Raises:
         UsageError: a file is no suite that states accuracies.
-        DataError: it cannot be read.
     """
     for file in (path / SUITE if path.is_dir() else path for path in suites):
         suite = read_json(file, "a suite", limits)

@@ -45,9 +45,6 @@ def read_measures(table: Any, limits: Limits = LIMITS) -> Measures:
         table: a file, a data frame, or a list of rows; also the rows of a `Shift`, as its CSV has them.
         limits: size limits of a file.
 
-    Raises:
-        UsageError: it has no measures (a `DataError` names the line).
-
     Example:
         >>> found = read_measures([{"Set": "a", "level": "genre", "length": 7}, {"Set": "b", "length": 9}])
         >>> found.values, found.levels

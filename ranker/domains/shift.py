@@ -78,11 +78,7 @@ class Domain:
 
     @cached_property
     def word_counts(self) -> WordCounts:
-        """Counts of its words; segments of a row are joined.
-
-        Raises:
-            DataError: they are too many.
-        """
+        """Counts of its words; segments of a row are joined."""
         return words.count_words(self.texts, self.name, self.limits)
 
     @cached_property

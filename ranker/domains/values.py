@@ -156,7 +156,6 @@ def read_values(
 
     Raises:
         DataError: a file cannot be read, or a cell cannot be right; file and line are named.
-        UsageError: no set is out of domain.
     """
     suites = [Path(table) for table in tables if isinstance(table, (str, Path)) and is_suite(Path(table))]
     rows: Iterable[Row] = stated_accuracies(suites, limits)

@@ -71,9 +71,6 @@ def count_words(texts: Iterable[str], name: str = "", limits: Limits = LIMITS) -
         name: of the set.
         limits: most words allowed, in all and distinct; counting stops at the first excess.
 
-    Raises:
-        DataError: there are more than the limits allow.
-
     Example:
         >>> counts = count_words(["The cat.", "the dog"])
         >>> counts.vocabulary, counts.texts.words.tolist(), counts.lengths.tolist()

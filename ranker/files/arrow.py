@@ -30,9 +30,6 @@ def of_texts(values: Sequence[str | None]) -> Any:
 def of_cells(values: Sequence[Any]) -> Any:
     """Return (N,) cells as texts, numbers or truth values, null where one is empty; of several types, as texts.
 
-    Raises:
-        UnicodeError: a text holds half a character.
-
     Example:
         >>> of_cells([1, None, 2.5]).to_pylist(), of_cells([True, "maybe", " "]).to_pylist()
         ([1.0, None, 2.5], ['1', 'maybe', None])

@@ -122,11 +122,7 @@ class Columns:
         )
 
     def rows(self) -> Iterator[Row]:
-        """Yield the rows; parts of a list or object are joined again.
-
-        Raises:
-            DataError: they exceed the limits of rows.
-        """
+        """Yield the rows; parts of a list or object are joined again."""
         from ranker.files.arrow import characters, values_inside
 
         self.limits.check(self.origin, "rows", self.size)

@@ -197,9 +197,6 @@ def draw_records(records: Iterable[Record], draw: Draw, origin: str, limits: Lim
         origin: the file, for messages.
         limits: bounds of what is in memory.
 
-    Raises:
-        DataError: the drawn rows hold too much.
-
     Example:
         >>> rows = [(n + 1, {"text": f"Row {n}."}) for n in range(100)]
         >>> draw_records(rows, Draw(3), "rows").numbers.tolist() == (sample_rows(100, 3) + 1).tolist()

@@ -197,7 +197,6 @@ def of_rows(rows: Iterable[Mapping[str, Any]], limits: Limits = LIMITS, draw: Dr
 
     Raises:
         UsageError: a row is no mapping of columns to values.
-        DataError: they hold too much.
 
     Example:
         >>> [row.cells for row in of_rows([{"text": "Fine.", "label": 1}, {"text": "Dull."}]).rows()]

@@ -49,21 +49,13 @@ GENERAL = {name: form for name, form in FORMATS.items() if name != "pairs"}
 
 
 def write(document: Document, name: str) -> str | bytes:
-    """Write the document in the named format; bytes are of a format that is no text.
-
-    Raises:
-        UnknownName: there is no such format.
-    """
+    """Write the document in the named format; bytes are of a format that is no text."""
     content: str | bytes = import_module(look_up("format", name, FORMATS).module).write(document)
     return content if isinstance(content, bytes) else visible(content)
 
 
 def render(ranking: Ranking, name: str) -> str | bytes:
-    """Write the ranking in the named format.
-
-    Raises:
-        UnknownName: there is no such format.
-    """
+    """Write the ranking in the named format."""
     from ranker.report.ranking import document
 
     return write(document(ranking), name)

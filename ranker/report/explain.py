@@ -38,11 +38,7 @@ RGB = tuple[int, int, int]
 
 
 def render(explanation: Explanation, name: str, colour: bool = False) -> str:
-    """Render the explanation in the named format; `colour` tells that the reader is a terminal with colours.
-
-    Raises:
-        UnknownName: there is no such format.
-    """
+    """Render the explanation in the named format; `colour` tells that the reader is a terminal with colours."""
     return look_up("format of explanations", name, FORMATS)(explanation, colour)
 
 

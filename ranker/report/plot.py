@@ -21,7 +21,6 @@ def plot(drawable: Result, name: str | None = None) -> Drawing:
 
     Raises:
         UsageError: the result has no figure.
-        UnknownName: it has others.
     """
     drawn = {drawing.name: drawing for drawing in _drawings(drawable)}
     kind = type(drawable).__name__

@@ -183,9 +183,6 @@ def inspect_judge(
         options: of language models and servers; others do not apply.
         prompts: files and names; none takes `QUALITY`.
         shelf: cache of what was opened; the budget of a run for servers is that of its cache.
-
-    Raises:
-        UsageError: there is no such model or prompt.
     """
     kinds = [record for record in options.kinds if isinstance(record, LMOptions)]
     kinds += [] if any(type(record) is LMOptions for record in kinds) else [LMOptions()]

@@ -147,7 +147,6 @@ def gather_without_truth(
     Raises:
         UsageError: K does not fit the rows, single texts are mixed with pairs, rows have clusters beside a pool, or
             labels are numbers that the models count otherwise.
-        ModelError: the models' labels are needed, and no model can be read.
     """
     if not isinstance(examples, (LabelledDataset, RowsFile, NoneType)):
         examples = RowsFile(local_path(examples, "data", LIMITS.file) if isinstance(examples, str) else examples)

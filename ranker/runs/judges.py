@@ -148,7 +148,6 @@ class Judges:
 
         Raises:
             UsageError: a file holds no marks of two models, or answers are needed and not known.
-            ModelError: a judge, or a model whose answers it is to read, cannot be asked.
         """
         marks: dict[str, JudgeMarks] = {}
         for name, reference in self.references.items():

@@ -322,7 +322,6 @@ def label_answers(
 
     Raises:
         UsageError: fewer than two models, rows without a text, or columns of the session's own names.
-        ModelError: a model or a judge cannot be asked.
     """
     sheet = file.with_texts()
     names = tuple(model.name for model in models.models)

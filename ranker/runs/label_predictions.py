@@ -281,7 +281,6 @@ def label_metric(task: ClassificationTask, settings: LabelSettings) -> MetricByL
     """Return the metric by which a session of labels ranks models; None for accuracy.
 
     Raises:
-        UnknownName: there is no such metric.
         UsageError: the labels do not give it.
     """
     metric = metric_by(task, settings.metric)

@@ -49,7 +49,6 @@ def over_sets(
         runtime: how models run, and where answers are stored.
 
     Raises:
-        UsageError: labels are numbers that the models count otherwise.
         DataError: a row has a label outside the task.
         ModelError: no model could be asked.
     """

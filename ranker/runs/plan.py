@@ -244,7 +244,6 @@ def plan(
         metric: metric that compares models, see `metric_of`; None for that of the set, or in the options of logs.
 
     Raises:
-        UnknownName: there is no such metric.
         UsageError: the attributed label does not exist; the method does not exist or cannot be had on these rows; a
             named factor of a decision needs the label of a shortcut; the answers cannot have the metric, or there is a
             pool beside it.

@@ -122,7 +122,6 @@ def likeness_beside(
 
     Raises:
         UsageError: the models answered none of the rows.
-        ModelError: a model cannot be asked.
     """
     if answering is None or len({model.name for model in answering.models.models} & {*people.models}) < LEAST_ALIKE:
         return None, ()
@@ -142,7 +141,6 @@ def _relative_lengths(people: Votes, answering: Answering | None, runtime: Runti
 
     Raises:
         UsageError: the answers are neither in the file nor known.
-        ModelError: a model cannot be asked.
     """
     longer = people.longer
     if answering is not None and np.isnan(longer).all():

@@ -69,9 +69,6 @@ def estimate(
         missing: the missing work, at least one item.
         machine: of the work.
         measured_from: number of passes from which on some of the work is measured, which takes passes, too.
-
-    Raises:
-        ModelError: the model cannot be loaded or run.
     """
     passes, load, bill = 0.0, 0.0, None
     for order in missing:

@@ -31,9 +31,6 @@ def place(text: str) -> Path | Remote:
     Args:
         text: a path, or a URL of a protocol that fsspec knows; ``file://`` is a local folder.
 
-    Raises:
-        UsageError: no such protocol, or the package for it is not installed.
-
     Example:
         >>> place("memory://shared/store") / "key.json"
         Remote(path='/shared/store/key.json')
@@ -58,11 +55,7 @@ class UserStore:
     """
 
     def place(self) -> Path | Remote:
-        """Return the folder, or the prefix of an object store.
-
-        Raises:
-            UsageError: $RANK_MODELS_STORE is a URL that cannot be opened.
-        """
+        """Return the folder, or the prefix of an object store."""
         return place(os.environ.get("RANK_MODELS_STORE") or str(self.local()))
 
     def local(self) -> Path:
@@ -154,11 +147,7 @@ class Remote:
         request(lambda: self.system.pipe_file(self.path, content))
 
     def create(self, content: bytes) -> None:
-        """Write the file in one request unless there is one of this name, where the service can tell.
-
-        Raises:
-            FileExistsError: there is one, perhaps of an earlier attempt whose answer was lost.
-        """
+        """Write the file in one request unless there is one of this name, where the service can tell."""
         try:
             request(lambda: self.system.pipe_file(self.path, content, mode="create"))
         except NotImplementedError:
@@ -202,11 +191,7 @@ def put_new(target: Place, content: bytes) -> None:
 
 
 def contents_of(file: Place) -> bytes:
-    """Return the content of a file.
-
-    Raises:
-        OSError: it cannot be read, or is no regular file: a pipe would block.
-    """
+    """Return the content of a file."""
     if isinstance(file, Remote):
         return file.read_bytes()
     with os.fdopen(open_regular(file), "rb") as raw:

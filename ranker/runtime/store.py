@@ -253,11 +253,7 @@ class Entry:
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
-        """Notes on the model from loading it.
-
-        Raises:
-            StoreError: the store cannot be read.
-        """
+        """Notes on the model from loading it."""
         with failures(self.folder, "read"):
             try:
                 described = parse_json(contents_of(self.folder / "key.json"))
@@ -266,22 +262,14 @@ class Entry:
         return sentences(described.get(NOTES)) if isinstance(described, dict) else ()
 
     def note(self, notes: Sequence[object]) -> None:
-        """Store notes on the model from loading it, beside the key.
-
-        Raises:
-            StoreError: the disk refuses to be read or written.
-        """
+        """Store notes on the model from loading it, beside the key."""
         lines = sentences(notes)
         if lines != self.notes:
             self.notes, self._described = lines, False
             self.prepare()
 
     def write_key(self) -> None:
-        """Write ``key.json`` where shards lie without one, as after a bad copy of a store.
-
-        Raises:
-            StoreError: the disk refuses to be read or written.
-        """
+        """Write ``key.json`` where shards lie without one, as after a bad copy of a store."""
         with failures(self.folder, "read"):
             bare = bool(self._known_shards) and not (self.folder / "key.json").is_file()
         if bare:
@@ -336,11 +324,7 @@ class Entry:
         return table.take(places)
 
     def prepare(self) -> None:
-        """Make the folder of the key, so that errors of writing show before anything is computed.
-
-        Raises:
-            StoreError: the disk refuses to be written.
-        """
+        """Make the folder of the key, so that errors of writing show before anything is computed."""
         if self._described:
             return
         with failures(self.folder, "written to"):
@@ -414,11 +398,7 @@ def table_of_blocks(names: Sequence[bytes], blocks: Sequence[Block]) -> pa.Table
 
 
 def name_earlier(root: Place) -> list[Place]:
-    """Return the keys of an earlier format, at the root itself, after logging them; they are left alone.
-
-    Raises:
-        StoreError: the store cannot be read.
-    """
+    """Return the keys of an earlier format, at the root itself, after logging them; they are left alone."""
     with failures(root, "read"):
         earlier = [entry for entry in root.iterdir() if is_key(entry)] if root.is_dir() else []
     if earlier:
@@ -500,11 +480,7 @@ def shards_of(folder: Place) -> list[Place]:
 
 
 def matching_files(folder: Place, pattern: str) -> list[Place]:
-    """Return the files of a folder whose names fit a pattern, in order.
-
-    Raises:
-        StoreError: it cannot be read.
-    """
+    """Return the files of a folder whose names fit a pattern, in order."""
     with failures(folder, "read"):
         return sorted(folder.glob(pattern))
 

@@ -44,9 +44,6 @@ def key_of(job: Job, settings: Settings | None, shelf: ResourceCache) -> dict[st
         job: the model and its work.
         settings: of an attribution backend, complete; None for the model's answers.
         shelf: of this process.
-
-    Raises:
-        ModelError: the model cannot be read.
     """
     machine = job.machine.settled(settings is None or settings.bfloat16)
     with model_errors():
@@ -63,11 +60,7 @@ def key_of(job: Job, settings: Settings | None, shelf: ResourceCache) -> dict[st
 
 
 def content_of(job: Job, shelf: ResourceCache) -> str:
-    """Return the identity of a job's model, independent of its name and place.
-
-    Raises:
-        ModelError: the model cannot be read.
-    """
+    """Return the identity of a job's model, independent of its name and place."""
     with model_errors():
         return str(job.source.identity(job.task, job.machine.settled(bfloat16=True), shelf)["content"])
 
@@ -86,9 +79,6 @@ def find_work(job: Job, store: Store, shelf: ResourceCache) -> tuple[JobOutcome,
     """List the examples of a job that are missing from the store, with their keys; no model is loaded.
 
     Requests for one kind of answer are one item.
-
-    Raises:
-        ModelError: the model cannot be read; StoreError: the store cannot.
     """
     shelf.folder, shelf.offline = store.folder, job.dry
     settled = [request.settings and settle(request.settings, job.task) for request in job.requests]
@@ -279,11 +269,7 @@ def _of_probabilities(probs: Floats) -> Predictions:
 
 
 def answer(store: Store, key: str, request: Request) -> Answer | None:
-    """Return the stored answers of a request; None where they are incomplete and optional.
-
-    Raises:
-        StoreError: the store cannot be read.
-    """
+    """Return the stored answers of a request; None where they are incomplete and optional."""
     entry = store.entry_of(key)
     if request.optional and entry.missing(request.examples):
         return None

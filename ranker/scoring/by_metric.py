@@ -165,7 +165,6 @@ class MetricRows:
 
         Raises:
             UsageError: no row that all models were judged on, or answers that the metric cannot judge.
-            LabelError: the answers lack the input of the metric.
 
         Example:
             >>> from ranker.tasks.classes import ClassificationTask

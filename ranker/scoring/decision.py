@@ -171,9 +171,6 @@ def resolve_method(method: str, names: Sequence[str], designed: str | None, pool
         designed: the factor declared for the domain.
         pooled: the methods that read a pool, where there is one.
 
-    Raises:
-        UnknownName: there is no such method or combination.
-
     Example:
         >>> resolve_method("acc+ties", ["ACC", "NLL"], None)
         'ACC+TIES'

@@ -65,10 +65,6 @@ def evaluate(
         by_metric: what the examples add to a metric that is no mean, by which the truth of the table is. It is the
             first of the methods, always drawn.
         watch: is told what comes next, of `STEPS`, and how many more of them are done.
-
-    Raises:
-        UsageError: K does not fit the population, fewer than two models, or no two that differ in truth.
-        ValueError: the truth is not known.
     """
     check(table, probe)
     truth = Truth.of(table, families, misled)

@@ -30,7 +30,6 @@ def of_decision(ranking: Ranking, base: str, margin: float = MARGIN, allow_absen
         allow_absent: whether to allow rows without an outcome, and logs with gaps.
 
     Raises:
-        UnknownName: there is no such model.
         UsageError: a pool was read, too: the files of the models brought one.
 
     Example:

@@ -183,11 +183,7 @@ def name_models(
 
 
 def with_roles(models: Sequence[Model], voters: Sequence[Model], trusted: Collection[str] = ()) -> tuple[Model, ...]:
-    """Return models with the role that each has of itself, then voters, of which some are trusted by name.
-
-    Raises:
-        UnknownName: there is no such voter.
-    """
+    """Return models with the role that each has of itself, then voters, of which some are trusted by name."""
     voters = [model if model.votes_only else replace(model, role="voter") for model in voters]
     by_name = {model.name: model for model in (*models, *voters) if model.votes_only}
     for name in trusted:

@@ -126,9 +126,6 @@ def draw(evidence: RowEvidence, rng: np.random.Generator, samples: int = 0) -> D
         rng: the only source of randomness.
         samples: S; 0 for as many as `sample_count` says.
 
-    Raises:
-        ValueError: a statistic is nan, or shapes do not agree.
-
     Example:
         >>> right = np.array([[1.0, 1.0, 1.0, 1.0], [0.0, 0.0, 1.0, 1.0]])
         >>> belief = draw(RowEvidence.of_means(right), np.random.default_rng(0))

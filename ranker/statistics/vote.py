@@ -329,9 +329,6 @@ def believe(
         label_noise: the share of answers that are random.
         worlds: S.
 
-    Raises:
-        ValueError: a label that is none of the classes, or contradicting answers without noise.
-
     Example:
         >>> from ranker.statistics.patterns import fold
         >>> predicted = np.array([[0, 1, 1, 0, 1, 0], [0, 0, 0, 1, 0, 1]])  # they differ on all rows but the first

@@ -27,7 +27,6 @@ def answer_class(kind: str) -> type[Predictions]:
     """Find the class of a kind of answers.
 
     Raises:
-        UnknownName: no kind has that name.
         UsageError: a package gives another object than the class of that kind.
 
     Example:

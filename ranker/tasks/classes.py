@@ -203,11 +203,7 @@ def are_classes(answers: Predictions) -> TypeGuard[ClassProbabilities]:
 
 
 def require_labels(task: Task, model: str) -> ClassificationTask:
-    """Return the task, for a model that answers with classes.
-
-    Raises:
-        LabelError: its answers are no classes.
-    """
+    """Return the task, for a model that answers with classes."""
     return require_task(task, ClassificationTask, "labels", model)
 
 

@@ -304,7 +304,6 @@ def metric_named(name: str, labels: Sequence[str] = (), ordered: bool = False) -
 
     Raises:
         UnknownName: there is no such metric, or no such label.
-        UsageError: these labels have no such metric.
 
     Example:
         >>> metric_named("MCC", ("no", "yes")).name, metric_named("f1:no", ("no", "yes")).name

@@ -58,9 +58,6 @@ def value_task(name: str, **stated: Any) -> Task | None:
 def task_class(name: str) -> type[ValueTask] | None:
     """Return the class of a task's name, whose case does not matter; None where no such task has it.
 
-    Raises:
-        ImportError: the class cannot be imported.
-
     Example:
         >>> task_class("Ranking").label_metric, task_class("nli")
         ('ndcg@10:judged', None)

@@ -134,11 +134,7 @@ class TextTask(ValueTask):
         return " | ".join(answer) if isinstance(answer, tuple) else str(answer)
 
     def outcome(self, answer: str, target: References) -> float:
-        """Return the score of a text against the nearest reference.
-
-        Raises:
-            UsageError: a score of one's own raises, or gives no number from 0 to 1.
-        """
+        """Return the score of a text against the nearest reference."""
         score = SCORES[self.score] if isinstance(self.score, str) else partial(checked, self.score)
         return max(score(answer, reference) for reference in target) if answer.strip() else 0.0
 

@@ -49,7 +49,6 @@ def executor_named(name: str, options: ExecutorOptions = ExecutorOptions()) -> E
         options: of the run.
 
     Raises:
-        UnknownName: no executor has that name.
         UsageError: a package cannot be loaded, or gives no executor.
 
     Example:

@@ -54,9 +54,6 @@ def missing_work(
 
     Returns:
         The others.
-
-    Raises:
-        StoreError: the store cannot be read or written.
     """
     tasks, shelf = list[WorkerTask](), ResourceCache(initial=known)
     for number, job in enumerate(jobs):
@@ -89,7 +86,6 @@ def handle_message(message: Message, task: WorkerTask, store: Store, advance: Ad
 
     Raises:
         ValueError, TypeError, LookupError, OverflowError, RecursionError: no message of a worker.
-        StoreError: the store cannot be written.
     """
     match message.head["what"]:
         case "beat":

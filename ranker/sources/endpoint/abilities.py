@@ -98,11 +98,7 @@ class Endpoint:
         return f"{self.client.server.url}#{self.model}"
 
     def ask(self, prompt: Prompted, limit: int, **parameters: Any) -> Reply:
-        """Return the reply to a prompt, at temperature 0.
-
-        Raises:
-            NotKept, RowError, ServerError: see `Client.ask`.
-        """
+        """Return the reply to a prompt, at temperature 0."""
         assert self.abilities is not None
         body = self.body(self.abilities, prompt, limit, **parameters)
         path, expected = self.abilities.path, self.abilities.expected

@@ -177,9 +177,6 @@ def run_rows(
 
     Yields:
         The state of a request, and the output of each of its rows.
-
-    Raises:
-        ModelError: a row has no token, or memory is too small for a single row.
     """
 
     def tokens(request: tuple[S, Sequence[R]]) -> int:

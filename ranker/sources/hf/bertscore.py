@@ -62,7 +62,6 @@ class BertScore:
 
         Raises:
             UsageError: no place, or a layer that is no number.
-            ModelError: there is no encoder.
         """
         from ranker.sources.hf.files import content_hash  # `--help` does not wait for it
 

@@ -108,10 +108,6 @@ class TextClassifier(LoadedNetwork):
         Args:
             examples: any number of them.
             advance: called with the number of newly finished examples.
-
-        Raises:
-            ModelError: the network cannot be run.
-            ValueError: it gives numbers that are not finite.
         """
         requests = ((None, [self.row(encoding)]) for encoding in self.encodings(examples))
         answered = self.outputs_of(self.network, requests, advance)

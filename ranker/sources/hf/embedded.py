@@ -79,9 +79,6 @@ class EmbeddedNetwork(LoadedNetwork):
             requests: any object that is returned with the answer, an example, and (R, T) True for visible tokens.
             hide: one of `hides`.
             advance: called with the number of newly finished requests.
-
-        Raises:
-            ModelError: the network cannot be run.
         """
         token = None if hide == "remove" else hidden.substitute_tokens(self.tokenizer)[hide]
         rows = (
@@ -124,11 +121,7 @@ class EmbeddedNetwork(LoadedNetwork):
         return self.framed(encoding).content[1:], fixed, encoding.cells
 
     def from_embeddings(self, embeddings: torch.Tensor, encodings: Sequence[TokenIds]) -> torch.Tensor:
-        """Run (R, T, D) word embeddings in place of those of R examples -> (R, C) float32 answers.
-
-        Raises:
-            ModelError: the network refuses them, as BART's kind does.
-        """
+        """Run (R, T, D) word embeddings in place of those of R examples -> (R, C) float32 answers."""
         batch = self.batch(encodings)
         with self._kernels(embeddings):
             return self.answers_of(self._run_embedded(batch, embeddings), encodings)

@@ -146,19 +146,11 @@ class Files:
             yield self.folder
 
     def settings(self, name: str) -> dict[str, Any]:
-        """Parse a JSON file.
-
-        Raises:
-            ModelError: there was no such file, or it holds something else.
-        """
+        """Parse a JSON file."""
         return checkpoints.read_json(self.path / name, self.small.get(name))
 
     def brings_code(self) -> bool:
-        """Return True if the checkpoint, or an adapter's base, asks for code of its own.
-
-        Raises:
-            ModelError: its configuration cannot be read, or asks for the code of another repository.
-        """
+        """Return True if the checkpoint, or an adapter's base, asks for code of its own."""
         asking = [name for name in checkpoints.ASKING if name in self.contents]
         code = checkpoints.ask_for_code((self.path / name, self.settings(name)) for name in asking)
         return (self.under is not None and self.under.brings_code()) or code

@@ -114,10 +114,6 @@ def head_of(config: Mapping[str, Any], adapter: Mapping[str, Any] | None = None)
 
 
 def head_of_files(files: Files) -> Head:
-    """Return the head of a checkpoint by its open files: see `head_of`.
-
-    Raises:
-        ModelError: its configuration is no JSON object.
-    """
+    """Return the head of a checkpoint by its open files: see `head_of`."""
     adapter = files.settings(checkpoints.ADAPTER) if files.under else None
     return head_of((files.under or files).settings(checkpoints.CONFIG), adapter)

@@ -226,10 +226,6 @@ def load_network(
             digest. They are not needed afterwards.
         beat: called with each part of the files that is read here, and see `LoadedNetwork.beat`.
         limits: of its settings.
-
-    Raises:
-        UsageError: an unknown device or dtype.
-        ModelError: the checkpoint is incomplete, damaged, or has another head.
     """
     target = device_named(device)
     products = DTYPES[resolve(dtype, device)]

@@ -101,9 +101,6 @@ class Encoder(LoadedNetwork):
         Args:
             texts: those longer than the model's limit are cut, with a warning.
             advance: called with the number of newly finished texts.
-
-        Raises:
-            ModelError: the network cannot be run.
         """
         vectors, cut = [], 0
         rows = self._rows(texts)
@@ -118,11 +115,7 @@ class Encoder(LoadedNetwork):
         return np.array(vectors)
 
     def token_vectors(self, texts: Sequence[str]) -> Iterator[tuple[Floats, bool]]:
-        """Yield (T, D) vectors of each text's tokens, special ones left out, and whether the text was cut.
-
-        Raises:
-            ModelError: the network cannot be run.
-        """
+        """Yield (T, D) vectors of each text's tokens, special ones left out, and whether the text was cut."""
         for encoding, states in self.outputs_of(self._states, self._rows(texts)):
             yield states[0][np.array(encoding.special_tokens_mask) == 0], bool(encoding.overflowing)
 

@@ -279,9 +279,6 @@ class LabelScorer:
         """Run (R, T, D) embeddings in place of those of R examples -> (R, C) float32 logits.
 
         The tokens of the prefix are fixed, so their keys and values are those of the prompt.
-
-        Raises:
-            ModelError: the network cannot be run.
         """
         alike: dict[Hashable, list[int]] = defaultdict(list)
         for place, encoding in enumerate(encodings):

@@ -18,21 +18,13 @@ _PIECE = 1 << 20
 
 @contextmanager
 def open_log(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file, unpacked if it is gzip, whatever its name.
-
-    Raises:
-        DataError: it cannot be read, or is a folder, a pipe or a device.
-    """
+    """Open a file, unpacked if it is gzip, whatever its name."""
     with open_unpacked(path) as stream:
         yield stream
 
 
 def read_whole(path: Path, limits: Limits = LIMITS, name: str = "log_whole") -> bytes:
-    """Read and unpack a file.
-
-    Raises:
-        DataError: it cannot be read, or is too large.
-    """
+    """Read and unpack a file."""
     pieces, size = [], 0
     with open_log(path) as stream:
         while piece := stream.read(_PIECE):  # reading at once would allocate the limit

@@ -349,11 +349,7 @@ def log_selection(options: SourceOptions, path: Path) -> LogSelection:
 
 
 def claims(reference: Reference, options: SourceOptions) -> bool:
-    """Return True if a reference is a log by its content, or a folder that holds some and no model.
-
-    Raises:
-        DataError: the folder holds too many files.
-    """
+    """Return True if a reference is a log by its content, or a folder that holds some and no model."""
     from ranker.sources.logs.folders import holds_logs
     from ranker.sources.logs.formats import program_of
 
