@@ -168,6 +168,55 @@ def replicate(
 
 
 @cli.command()
+@click.argument("suite_folders", nargs=-1, metavar="[SUITE ...]")
+@click.option("--cases", type=options.PATH, required=True, help="A .csv of measured cases; those of SUITE are added.")
+@click.option(
+    "--attribution",
+    "attributions",
+    multiple=True,
+    default=["shap", "lime", "ig"],
+    show_default=True,
+    metavar="NAME[:SETTINGS]",
+    help="Attribution backend; may be given repeatedly.",
+)
+@click.option(
+    "--all-factors", is_flag=True, help="Judge rules on all factors, and not only on those that are designed."
+)
+@options.DEVICE
+@options.DTYPE
+@options.WORKERS
+@options.STORE
+def trust(
+    suite_folders: Sequence[str],
+    cases: Path,
+    attributions: Sequence[str],
+    all_factors: bool,
+    **machine_options: Any,
+) -> None:
+    """Measure what tells, without labels, that a factor beats accuracy.
+
+    SUITE is an embedded suite, or the folder of one that `replicate` trained. Each is measured once. The answer is how
+    each feature goes with the gain, and what a rule gains on the sets that it was not fitted on.
+    """
+    from experiments import trust as trusting
+    from ranker.commands import arguments
+    from ranker.sources import suites
+
+    runtime = arguments.runtime(machine_options, stderr.bars({"quiet": False}))
+    measured = trusting.read(cases.read_text(encoding="utf-8")) if cases.exists() else []
+    for folder in suite_folders:
+        path = suites.bundled_suites().get(folder) or Path(folder)
+        name = f"{path.name} {path.parent.name}" if path.parent.name.isdigit() else path.name
+        if name not in {case.suite for case in measured}:
+            measured += trusting.cases_of(path, name, attributions, runtime)
+            outputs.write(trusting.written(measured), cases)
+    judged = [case for case in measured if case.designed or all_factors]
+    for feature, correlation in trusting.correlations(judged).items():
+        say(f"{feature}: {correlation:+.2f}")
+    say(trusting.written(trusting.verdicts(judged)).rstrip())
+
+
+@cli.command()
 @click.argument("name")
 @click.option("--rows", type=click.IntRange(1), default=600, show_default=True, help="Number of rows.")
 @options.SEED
