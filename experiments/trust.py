@@ -312,7 +312,9 @@ def read(text: str) -> list[Case]:
     kept = []
     for row in tables.DictReader(text.splitlines()):
         features = Features(**{field.name: float(row[field.name]) for field in fields(Features)})
-        numbers = {name: float(row[name] or "nan") for name in ("factor_alone", "accuracy", "together", "pool_method")}
-        names = {name: row[name] for name in ("set", "suite", "attribution", "factor")}
-        kept.append(Case(**names, designed=row["designed"] == "True", features=features, **numbers))
+        alone, accuracy, together, pool_method = (
+            float(row[name]) for name in ("factor_alone", "accuracy", "together", "pool_method")
+        )
+        names = row["set"], row["suite"], row["attribution"], row["factor"]
+        kept.append(Case(*names, row["designed"] == "True", features, alone, accuracy, together, pool_method))
     return kept
