@@ -56,7 +56,7 @@ SOURCES = {
     "--rule order` does: # % here": ["SURROGATE", "SURROGATE+LABEL"],
     "they give its label on # to # % of the examples": [5, 7],
     "INDEX-DIFF was # points ahead of ACC once and # points behind once; ACC+TIES was # and # points": [
-        (*MADE_TWICE, "INDEX-DIFF, hans-sub", column) for column in (1, 2, 7, 8)
+        (*MADE_TWICE, "INDEX-DIFF, hans-sub", column) for column in (1, 2, 5, 6)
     ],
     "(HANS-CON # and # %, PAWS # and # %), level with it on HANS-SUB (# and # %, both together # %), and up to # "
     "points behind": [
