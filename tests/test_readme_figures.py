@@ -77,8 +77,8 @@ the accuracy; a model of it, by rank, of which it is how often it is misled; or 
 TABLE = {
     "unrelated classifiers": [(*UNRELATED, name, "K = 10") for name in (RANDOM, "CODA", ASKED)],
     "one family": [(*FAMILY, RANDOM, "K = 10"), None, (*FAMILY, ASKED, "K = 10")],
-    "held out: toxicity": [(*HELD_OUT, RANDOM, 3), None, (*HELD_OUT, "SURROGATE, for the best", 3)],
-    "held out: entailment": [(*HELD_OUT, RANDOM, 6), None, (*HELD_OUT, "SURROGATE, for the best", 6)],
+    "held out: toxicity": [(*HELD_OUT, RANDOM, 2), None, (*HELD_OUT, "SURROGATE, for the best", 2)],
+    "held out: entailment": [(*HELD_OUT, RANDOM, 4), None, (*HELD_OUT, "SURROGATE, for the best", 4)],
     "two small models": [(*PROMPTS, RANDOM, "K = 10"), None, (*PROMPTS, "SURROGATE, asked for", "K = 10")],
     "nine sets": [(*TEXTS, name, "K = 10", 0, 0) for name in ("metric, random rows", "Select-LLM", CHOSEN)],
     "the same prompts on HANS-SUB": [(*HANS_PROMPTS, 0), None, (*HANS_PROMPTS, 1)],
