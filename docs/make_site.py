@@ -1,7 +1,7 @@
 """The documentation site: ``make docs``, or ``python docs/make_site.py``, builds it into build/site, without network.
 
 Pages are copied into build/pages, with those of the root and the files that they link to. A notebook becomes a page,
-and the gallery is made.
+the gallery is made, and JSON schemas are written as tables.
 `zensical build --strict` then takes each broken link, anchor and reference for an error.
 """
 
@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import gallery
+from schema_tables import with_tables
 
 DOCS = Path(__file__).parent
 ROOT = DOCS.parent
@@ -85,7 +86,7 @@ def moved_page(source: Path, target: Path) -> str:
         wanted = Path(os.path.normpath(source.parent / link[1]))
         return f"]({os.path.relpath(PAGES / place(wanted), target.parent)}" if wanted.exists() else link[0]
 
-    text = NAMED.sub(r'```\1 title="\2"', source.read_text(encoding="utf-8"))
+    text = NAMED.sub(r'```\1 title="\2"', with_tables(source.read_text(encoding="utf-8")))
     searched = not place(source).as_posix().startswith(UNSEARCHED)
     return LINK.sub(moved, text if searched else f"---\nsearch:\n  exclude: true\n---\n\n{text}")
 
