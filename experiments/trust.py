@@ -130,16 +130,16 @@ def cases_of(suite: Path, name: str, attributions: Sequence[str], runtime: Runti
         rankings = {backend: ask(evidence=Evidence(backend, methods=())) for backend in attributions}
         pooled = ask(evidence=Evidence("none", methods=(POOL_METHOD,))).method(POOL_METHOD.name).pairwise_accuracy
         for backend, ranking in rankings.items():
-            others = [other for key, other in rankings.items() if key != backend]
+            rivals = [rival for key, rival in rankings.items() if key != backend]
             for method in ranking.table.factors:
                 if method.kind != "factor":
                     continue
-                result = ranking.method(method.name)
-                together = ranking.method("ACC+FACTOR").pairwise_accuracy if result.designed else np.nan
+                measured = ranking.method(method.name)
+                together = ranking.method("ACC+FACTOR").pairwise_accuracy if measured.designed else np.nan
                 yield Case(
-                    *(set_name, name, backend, method.name, result.designed),
-                    features_of(method.name, ranking, others),
-                    *(result.pairwise_accuracy, ranking.method("ACC").pairwise_accuracy, together, pooled),
+                    *(set_name, name, backend, method.name, measured.designed),
+                    features_of(method.name, ranking, rivals),
+                    *(measured.pairwise_accuracy, ranking.method("ACC").pairwise_accuracy, together, pooled),
                 )
 
 
@@ -152,19 +152,19 @@ def scores_of(name: str, ranking: Ranking) -> Floats:
     return scores if ranking.table.methods[place].higher_is_better else -scores
 
 
-def features_of(name: str, ranking: Ranking, others: Sequence[Ranking]) -> Features:
+def features_of(name: str, ranking: Ranking, rivals: Sequence[Ranking]) -> Features:
     """Return what is seen of a factor without labels.
 
     Args:
         name: of the factor.
         ranking: with its scores.
-        others: the same by other backends.
+        rivals: the same by other backends.
     """
     scores = scores_of(name, ranking)
     means = scores.mean(axis=1)
     outcomes = ranking.table.outcomes[:, np.isfinite(ranking.table.outcomes).all(axis=0)] > 0.5
     return Features(
-        backends=float(np.mean([rank_correlation(means, scores_of(name, other).mean(axis=1)) for other in others])),
+        backends=float(np.mean([rank_correlation(means, scores_of(name, rival).mean(axis=1)) for rival in rivals])),
         stability=stability(scores),
         votes=rank_correlation(means, agreement(outcomes)),
         distance=float(np.mean([(a != b).mean() for a, b in combinations(outcomes, 2)])),
@@ -265,18 +265,20 @@ def _verdict(rule: str, cases: Sequence[Case], names: Sequence[str]) -> Verdict:
         left_out = [case for case in cases if case.set == name]
         decided += left_out
         takes += RULES[rule]([case for case in cases if case.set != name], left_out).tolist()
-    taken = np.array([case.factor_alone if take else case.accuracy for case, take in zip(decided, takes, strict=True)])
+    selected = np.array(
+        [case.factor_alone if take else case.accuracy for case, take in zip(decided, takes, strict=True)]
+    )
     accuracy, pooled = (np.array([getattr(case, name) for case in decided]) for name in ("accuracy", "pool_method"))
     together = np.array([case.together for case in decided])
     better = np.array([case.gain > 0 for case in decided]) == np.array(takes)
-    by_set = np.array([(taken - accuracy)[[case.set == name for case in decided]].mean() for name in names])
+    by_set = np.array([(selected - accuracy)[[case.set == name for case in decided]].mean() for name in names])
     half = 1.96 * by_set.std(ddof=1) / np.sqrt(len(names))
-    known = np.isfinite(together)
+    summed = np.isfinite(together)
     return Verdict(
-        *(rule, len(decided), float(np.mean(takes)), float(better.mean()), float(taken.mean())),
+        *(rule, len(decided), float(np.mean(takes)), float(better.mean()), float(selected.mean())),
         *(float(by_set.mean()), float(by_set.mean() - half), float(by_set.mean() + half)),
-        float((taken - together)[known].mean()) if known.any() else np.nan,
-        float((taken - pooled).mean()),
+        float((selected - together)[summed].mean()) if summed.any() else np.nan,
+        float((selected - pooled).mean()),
     )
 
 
@@ -309,12 +311,12 @@ def read(text: str) -> list[Case]:
     """Read cases as they were written."""
     import csv as tables
 
-    kept = []
+    cases = []
     for row in tables.DictReader(text.splitlines()):
         features = Features(**{field.name: float(row[field.name]) for field in fields(Features)})
         alone, accuracy, together, pool_method = (
             float(row[name]) for name in ("factor_alone", "accuracy", "together", "pool_method")
         )
         names = row["set"], row["suite"], row["attribution"], row["factor"]
-        kept.append(Case(*names, row["designed"] == "True", features, alone, accuracy, together, pool_method))
-    return kept
+        cases.append(Case(*names, row["designed"] == "True", features, alone, accuracy, together, pool_method))
+    return cases
