@@ -7,8 +7,6 @@ them. Axis letters as in `pool`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from factors.rounding import TIE
@@ -17,9 +15,6 @@ from ranker.statistics.pool import InDomain, Pool
 
 ITERATIONS = 50
 """Rounds of Dawid and Skene's EM; it has settled long before."""
-
-CELLS = 2**20
-"""Label probabilities that EM holds at once, over rows, classes and parts: 8 MB, a few times over."""
 
 SMOOTH = 0.1
 """Prior count of every cell of a confusion matrix, so that none is zero."""
@@ -38,23 +33,23 @@ def average_confidence(pool: Pool) -> Floats:
         >>> average_confidence(Pool(np.array([[[0.9, 0.1], [0.3, 0.7]]]))).tolist()
         [0.8]
     """
-    return np.asarray(_confidence(pool.probs).mean(axis=1))
+    return np.asarray(pool.probs.max(axis=2).mean(axis=1))
 
 
 def difference_of_confidences(pool: Pool) -> Floats:
     """Return (M,) in-domain accuracies, minus the loss of mean confidence since."""
     in_domain = _in_domain(pool)
-    return np.asarray(in_domain.accuracy - _confidence(in_domain.probs).mean(axis=1) + average_confidence(pool))
+    return np.asarray(in_domain.accuracy - in_domain.probs.max(axis=2).mean(axis=1) + average_confidence(pool))
 
 
 def thresholded_confidence(pool: Pool) -> Floats:
     """Return (M,) shares of the pool above a threshold; in-domain, the share above it is the accuracy."""
     in_domain = _in_domain(pool)
-    confidence = np.sort(_confidence(in_domain.probs), axis=1)
+    confidence = np.sort(in_domain.probs.max(axis=2), axis=1)
     wrong = np.rint((1 - in_domain.accuracy) * confidence.shape[1]).astype(np.int64)
     beyond = np.column_stack([confidence, np.full(len(confidence), np.inf)])
     threshold = np.take_along_axis(beyond, wrong[:, None], axis=1)
-    return np.asarray((_confidence(pool.probs) >= threshold).mean(axis=1))
+    return np.asarray((pool.probs.max(axis=2) >= threshold).mean(axis=1))
 
 
 def in_domain_accuracy(pool: Pool) -> Floats:
@@ -144,55 +139,21 @@ def dawid_skene(pool: Pool) -> Floats:
     The labels start as the shares of the votes. Each round estimates how often each model says c where the label is
     y, and how frequent y is, and from these the probability of each label on each row.
     """
-    everything = np.arange(pool.probs.shape[1])
-    return np.asarray(dawid_skene_of_parts(pool, [everything])[0])
-
-
-def dawid_skene_of_parts(pool: Pool, parts: Sequence[Ints]) -> Floats:
-    """Return the same for the rows of each part alone: two matrix products a round for all parts.
-
-    Args:
-        pool: the models' predictions on all rows.
-        parts: the rows of each, no row twice.
-
-    Returns:
-        (parts, M) values of `dawid_skene` for `pool.part(rows)`.
-    """
     models, size, classes = pool.probs.shape
     predicted = np.eye(classes)[pool.predicted].transpose(1, 0, 2)  # (N, M, C)
-    step = max(CELLS // (size * classes), 1)
-    agreements = [_agreement(predicted, parts[start : start + step]) for start in range(0, len(parts), step)]
-    return np.concatenate(agreements) if agreements else np.zeros((0, models))
-
-
-def _agreement(predicted: Floats, parts: Sequence[Ints]) -> Floats:
-    """Return (parts, M) expected agreements of (N, M, C) predictions, zeros and ones, with the labels of each part."""
-    size, models, classes = predicted.shape
-    inside = np.zeros((len(parts), 1, size))
-    for part, rows in enumerate(parts):
-        inside[part, 0, rows] = 1.0
-    counts = inside.sum(axis=2)  # (parts, 1)
-    flat = np.ascontiguousarray(predicted.reshape(size, -1))
-    truth = predicted.mean(axis=1).T * inside  # (parts, C, N)
+    flat = predicted.reshape(size, -1)
+    truth = predicted.mean(axis=1).T  # (C, N)
     for _ in range(ITERATIONS):
-        confusion = _confusion(truth, flat, models) + SMOOTH
-        confusion /= confusion.sum(axis=3, keepdims=True)
-        logs = np.log(confusion).reshape(-1, flat.shape[1])
-        likely = (logs @ flat.T).reshape(truth.shape)
-        likely += np.log(truth.sum(axis=2) / counts + 1e-12)[:, :, None]
-        likely -= likely.max(axis=1, keepdims=True)
-        np.exp(likely, out=likely)
-        likely *= inside / likely.sum(axis=1, keepdims=True)
+        confusion = (truth @ flat).reshape(classes, models, classes) + SMOOTH
+        confusion /= confusion.sum(axis=2, keepdims=True)
+        likely = np.log(confusion).reshape(classes, -1) @ flat.T
+        likely += np.log(truth.sum(axis=1) / size + 1e-12)[:, None]
+        likely = np.exp(likely - likely.max(axis=0))
+        likely /= likely.sum(axis=0)
         if np.array_equal(likely, truth):  # so would all rounds to come be
             break
         truth = likely
-    return np.asarray(np.einsum("pymy->pm", _confusion(truth, flat, models)) / counts)
-
-
-def _confusion(truth: Floats, flat: Floats, models: int) -> Floats:
-    """Return (parts, C, M, C) expected counts of rows by label, from (parts, C, N) probabilities, and prediction."""
-    parts, classes, size = truth.shape
-    return np.asarray((truth.reshape(-1, size) @ flat).reshape(parts, classes, models, classes))
+    return np.asarray(np.einsum("ymy->m", (truth @ flat).reshape(classes, models, classes)) / size)
 
 
 def pool_factor(pool: Pool) -> Floats:
@@ -201,10 +162,6 @@ def pool_factor(pool: Pool) -> Floats:
         raise ValueError("this needs a factor about one label on every row")
     usable = ~np.isnan(pool.factor).any(axis=0)
     return np.asarray(pool.factor[:, usable].sum(axis=1) / max(int(usable.sum()), 1))
-
-
-def _confidence(probs: Floats) -> Floats:
-    return np.asarray(probs.max(axis=2))
 
 
 def _in_domain(pool: Pool) -> InDomain:

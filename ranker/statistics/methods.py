@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 
@@ -44,7 +44,6 @@ def _free(
     warning: str,
     source: str,
     *needs: Need,
-    of_parts: Callable[[Pool, Sequence[Ints]], Floats] | None = None,
     default: bool = False,
 ) -> PoolMethod:
     """Return a method without labels from (pool) -> (M,) scores, the same for every draw."""
@@ -52,16 +51,7 @@ def _free(
     def estimate(pool: Pool, targets: Targets, rows: Ints) -> Floats:
         return np.repeat(score(pool)[:, None], len(rows), axis=1)
 
-    return PoolMethod(
-        name,
-        "label-free",
-        estimate,
-        frozenset(needs),
-        of_parts=of_parts,
-        warning=warning,
-        source=source,
-        default=default,
-    )
+    return PoolMethod(name, "label-free", estimate, frozenset(needs), warning=warning, source=source, default=default)
 
 
 BUILTIN: tuple[PoolMethod, ...] = (
@@ -155,7 +145,6 @@ BUILTIN: tuple[PoolMethod, ...] = (
         label_free.dawid_skene,
         "errors that models share count as agreement",
         "Dawid and Skene 1979",
-        of_parts=label_free.dawid_skene_of_parts,
         default=True,
     ),
 )

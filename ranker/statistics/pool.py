@@ -225,8 +225,6 @@ class PoolMethod:
             alone, and does not depend on the order of the models.
         needs: requirements on the pool, and on the rows that it is shown.
         belief: infers what is believed; None where that is unknown, and a decision then goes by the labels alone.
-        of_parts: (pool, rows of each part) -> (parts, M) values of `estimate` on each part of a pool, no row shown,
-            where all at once are faster; else None.
         pick: (pool, targets, K) -> (K,) the rows that it asks for, one after the other, each after it saw the target
             of the one before; fewer where more are of no use. None where it is shown random rows, or none.
         draws: most draws in an evaluation, B; fewer for each point of a learning curve, and for intervals.
@@ -250,7 +248,6 @@ class PoolMethod:
     estimate: Callable[[Pool, Targets, Ints], Floats]
     needs: frozenset[Need] = frozenset()
     belief: Infer | None = None
-    of_parts: Callable[[Pool, Sequence[Ints]], Floats] | None = None
     pick: Callable[[Pool, Targets, int], Ints] | None = None
     draws: int = MANY
     warning: str = ""
@@ -282,13 +279,7 @@ class PoolMethod:
 
 
 def possible(methods: Iterable[PoolMethod], pool: Pool, labels: Ints) -> list[PoolMethod]:
-    """Return the methods whose needs a pool meets.
-
-    Args:
-        methods: all methods.
-        pool: the models' predictions on the rows.
-        labels: of the rows that may be shown; below 0 where unknown.
-    """
+    """Return the methods whose needs a pool meets, where rows with these labels, below 0 if unknown, may be shown."""
     lacking = {
         "in_domain": pool.in_domain is None,
         "factor": pool.factor is None,

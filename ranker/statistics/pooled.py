@@ -61,13 +61,7 @@ class Halves:
 
     @classmethod
     def draw(cls, examples: int, probe: int, rng: np.random.Generator) -> Halves:
-        """Draw the halves and their probes.
-
-        Args:
-            examples: N.
-            probe: K.
-            rng: the only source of randomness.
-        """
+        """Draw the halves and their probes."""
         row_rng, draw_rng = rng.spawn(2)
         rows = [np.sort(row_rng.permutation(examples)[: (examples + 1) // 2]) for _ in range(HALVES)]
         return cls(rows, [engine.draw_probes(draw_rng, len(half), probe, DRAWN) for half in rows])
@@ -81,7 +75,6 @@ class Population:
         pool: the models' predictions on the N examples; the models in their true order.
         targets: labels and outcomes of these.
         decided: (P,) pairs that have a true order.
-        halves: of the examples.
     """
 
     pool: Pool
@@ -107,13 +100,8 @@ def measure(
     Args:
         methods: those whose needs the pool meets; the result leaves the others out.
         on: the population. Methods that choose rows are left out where K is above N / 2.
-        probe: K.
-        metric: the result of the table's methods with K labels, the metric first.
-        curves: their pairwise accuracies with other numbers of labels.
-        rng: the only source of randomness.
-
-    Returns:
-        The result of all methods with K labels, those of the table first, and their accuracies with other numbers.
+        metric: the result of the table's methods with K labels, the metric first, which the new ones follow.
+        curves: their pairwise accuracies with other numbers of labels, to which those of the new ones are added.
     """
     half = on.pool.probs.shape[1] // 2
     random_labels, reached = measure_random_labels(
@@ -187,10 +175,7 @@ def population_variances(method: PoolMethod, on: Population) -> tuple[float, flo
     means, noise = [], []
     for half, draws in zip(on.halves.rows[:halves], on.halves.draws, strict=False):
         pool, targets = on.pool.part(half), on.targets.part(half)
-        simulation = engine.simulate(
-            targets.outcomes[:, None], draws[:draws_per_half], on.decided, _beside_metric(method, pool, targets)
-        )
-        metric, accuracy = simulation.pairwise_accuracy
+        metric, accuracy = _simulate(method, pool, targets, on.decided, draws[:draws_per_half]).pairwise_accuracy
         values = np.stack([accuracy, accuracy - metric])
         means.append(values.mean(axis=1))
         noise.append(intervals.of_draws(values))
@@ -200,7 +185,11 @@ def population_variances(method: PoolMethod, on: Population) -> tuple[float, flo
 
 def _simulate(method: PoolMethod, pool: Pool, targets: Targets, decided: Bools, draws: Ints) -> engine.Simulation:
     """Simulate the metric and a method on the same draws."""
-    return engine.simulate(targets.outcomes[:, None], draws, decided, _beside_metric(method, pool, targets))
+
+    def beside_metric(means: Floats, draws: Ints) -> Floats:
+        return np.concatenate([means, method.estimate(pool, targets, draws)[:, None]], axis=1)
+
+    return engine.simulate(targets.outcomes[:, None], draws, decided, beside_metric)
 
 
 def _slope(metric: Floats, accuracy: Floats) -> float:
@@ -209,32 +198,17 @@ def _slope(metric: Floats, accuracy: Floats) -> float:
     return float(np.mean((metric - metric.mean()) * (accuracy - accuracy.mean())) / spread) if spread > 0 else 0.0
 
 
-def _beside_metric(method: PoolMethod, pool: Pool, targets: Targets) -> engine.Derive:
-    def derive(means: Floats, draws: Ints) -> Floats:
-        return np.concatenate([means, method.estimate(pool, targets, draws)[:, None]], axis=1)
-
-    return derive
-
-
 def unsupervised_accuracy(methods: Sequence[PoolMethod], on: Population) -> tuple[MethodAgreement, dict[str, float]]:
     """Measure label-free methods; return the result, and each one's pairwise accuracy, which holds for every K."""
-    if not methods:
-        return _agreement(methods, np.zeros((len(on.decided), 0)), np.zeros(0), on), {}
-    parts = [np.arange(on.pool.probs.shape[1]), *on.halves.rows]
-    scores = np.array(
-        [method.of_parts(on.pool, parts) if method.of_parts else _of_each(method, on) for method in methods]
-    )
-    points = engine.compare_pairs(scores.transpose(2, 0, 1)) / 2  # of (M, F, 1 + halves)
+    no_draws = np.zeros((1, 0), dtype=np.int64)
+    halves = ((on.pool.part(half), on.targets.part(half)) for half in on.halves.rows)
+    parts = chain([(on.pool, on.targets)], halves)
+    scores = np.array([[method.estimate(*part, no_draws)[:, 0] for method in methods] for part in parts])
+    scores = scores.reshape(len(scores), len(methods), len(on.pool.probs))
+    points = engine.compare_pairs(scores.transpose(2, 1, 0)) / 2  # of (M, F, 1 + halves)
     pairwise_accuracy = points[on.decided].mean(axis=0)
     agreement = _agreement(methods, points[:, :, 0], pairwise_accuracy[:, 1:].var(axis=1), on)
     return agreement, dict(zip(agreement.names, pairwise_accuracy[:, 0].tolist(), strict=True))
-
-
-def _of_each(method: PoolMethod, on: Population) -> Floats:
-    """Return (1 + halves, M) scores of a label-free method on the pool and on each half of it."""
-    no_draws = np.zeros((1, 0), dtype=np.int64)
-    parts = ((on.pool.part(half), on.targets.part(half)) for half in on.halves.rows)
-    return np.array([method.estimate(*part, no_draws)[:, 0] for part in chain([(on.pool, on.targets)], parts)])
 
 
 def measure_chosen_rows(

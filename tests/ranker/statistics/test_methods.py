@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ranker.statistics import label_free, methods
+from ranker.statistics import methods
 from ranker.statistics.pool import CHOSEN, RANDOM, InDomain, Pool, PoolMethod, Targets, possible
 
 NAMED = {one.name: one for one in methods.BUILTIN}
@@ -53,19 +53,6 @@ def test_each_model_has_the_same_score_whatever_the_order_of_models_and_rows(nam
     other = pool.ordered(models).part(rows), Targets(targets.outcomes[models], targets.labels).part(rows)
     found = estimate(name, *other, np.argsort(rows)[DRAWS])
     assert found == pytest.approx(estimate(name, pool, targets)[models], abs=2e-9)  # nine digits are kept
-
-
-@pytest.mark.parametrize("name", [one.name for one in methods.BUILTIN if one.of_parts])
-@pytest.mark.parametrize("classes", [2, 3])
-def test_many_parts_at_once_are_what_each_is_by_itself(name, classes, monkeypatch):
-    """However many parts are in hand at once, and whatever rows they share."""
-    pool, targets = world(classes=classes)
-    rng = np.random.default_rng(2)
-    parts = [np.arange(41), *(np.sort(rng.permutation(41)[:20]) for _ in range(5)), np.array([7])]
-    alone = [NAMED[name].estimate(pool.part(rows), targets.part(rows), DRAWS[:1, :0])[:, 0] for rows in parts]
-    assert NAMED[name].of_parts(pool, parts) == pytest.approx(np.array(alone), abs=1e-12)
-    monkeypatch.setattr(label_free, "CELLS", 1)
-    assert NAMED[name].of_parts(pool, parts) == pytest.approx(np.array(alone), abs=1e-12)
 
 
 @pytest.mark.parametrize("name", [one.name for one in methods.BUILTIN if one.belief])
