@@ -25,7 +25,6 @@ class TaskOutcomes:
     """Outcomes of the models on one task.
 
     Attributes:
-        ranking: the decision on it.
         outcomes: (M, N) in the order of the decision's table, on the rows where all have one.
         clusters: (N,) the number of each row's cluster; None where rows are independent.
     """
@@ -42,10 +41,6 @@ class TaskOutcomes:
     def by_metric(self) -> bool:
         """True if models are compared by a metric that is no mean over rows."""
         return bool(self.ranking.found.metric)
-
-    def score(self, model: str) -> float:
-        """Return the model's mean outcome, or the metric, for its order over tasks."""
-        return self.mean(model).value if self.by_metric else float(self.of(model).mean())
 
     def mean(self, model: str) -> Estimate:
         """Estimate one model's mean outcome; or return the metric, as the decision has it."""
@@ -78,7 +73,6 @@ def task_outcomes(ranking: Ranking, groups: Sequence[str]) -> TaskOutcomes:
     """Return the outcomes of a decision.
 
     Args:
-        ranking: the decision.
         groups: (N,) the group of each row; all "" where rows are independent.
 
     Raises:
@@ -99,20 +93,17 @@ def task_outcomes(ranking: Ranking, groups: Sequence[str]) -> TaskOutcomes:
 def parts(
     tasks: Mapping[str, TaskOutcomes], groups: Mapping[str, Sequence[str]]
 ) -> tuple[tuple[str, ...], tuple[Part, ...]]:
-    """Compare the models on each task, over each group of tasks and over all.
+    """Compare the models, the highest mean over all tasks first, on each task, over each group of tasks and over all.
 
     The mean over an incomplete group is over those of its tasks that exist, at least two.
 
     Args:
         tasks: task -> outcomes of the same models.
         groups: group -> the tasks in it.
-
-    Returns:
-        The models, the highest mean over all tasks first, and the parts.
     """
     first_task = next(iter(tasks.values()))
     over_all = {
-        model: float(np.mean([task.score(model) for task in tasks.values()]))
+        model: float(np.mean([task.mean(model).value for task in tasks.values()]))
         for model in first_task.ranking.table.models
     }
     names = list(over_all)
@@ -144,11 +135,12 @@ def parts(
         metric = metrics[members[0]] if len({metrics[task] for task in members}) == 1 else ""
         for over, task_weights in weights.items():
             average = paired.combine_intervals if by_metric else paired.mean_over_tasks
-            subtract = paired.combine_intervals if by_metric else paired.difference_over_tasks
-            p_of = paired.p_of_interval if by_metric else paired.p_of
             mean = {model: average([means[task][model] for task in members], task_weights) for model in models}
-            leads = {pair: subtract([differences[task][pair] for task in members], task_weights) for pair in pairs}
-            gaps = tuple(_gap(pair, lead, none_if_nan(p_of(lead))) for pair, lead in leads.items())
+            leads = {
+                pair: paired.combine_intervals([differences[task][pair] for task in members], task_weights)
+                for pair in pairs
+            }
+            gaps = tuple(_gap(pair, lead, none_if_nan(paired.p_of(lead))) for pair, lead in leads.items())
             measured.append(Part(group, over, metric, members, int(rows.sum()), _means(mean), gaps))
     return models, tuple(measured)
 

@@ -5,7 +5,7 @@ Everything is computed from the differences row by row, so that the difficulty o
 belong together (questions on one passage, cases from one template): then clusters are independent, and rows are not.
 
 `compare` compares two models, `correct_for_pairs` corrects for many pairs, `mean_over_tasks` and
-`difference_over_tasks` combine several tasks. `posterior` has the probability that one model is better;
+`combine_intervals` average over several tasks. `posterior` has the probability that one model is better;
 `score_interval` has the intervals of differences. Axis letters as in `engine`, and G clusters (N where every row is
 one).
 
@@ -90,11 +90,7 @@ class PairedComparison:
 
 
 def estimate_mean(outcomes: Floats, clusters: Ints | None = None) -> Estimate:
-    """Estimate the mean outcome of one model.
-
-    Args:
-        outcomes: (N,) between 0 and 1.
-        clusters: (N,) the number of each row's cluster, in any order; None where rows are independent.
+    """Estimate the mean of (N,) outcomes of one model.
 
     Example:
         >>> mean = estimate_mean(np.array([1.0, 1.0, 1.0, 0.0]))
@@ -106,11 +102,7 @@ def estimate_mean(outcomes: Floats, clusters: Ints | None = None) -> Estimate:
 
 
 def estimate_difference(outcomes: Floats, clusters: Ints | None = None) -> Estimate:
-    """Estimate the mean outcome of one model minus that of another on the same rows.
-
-    Args:
-        outcomes: (2, N) of the first and the second model, between 0 and 1.
-        clusters: (N,) the number of each row's cluster, in any order; None where rows are independent.
+    """Estimate the mean outcome of one model minus that of another, of (2, N) outcomes on the same rows.
 
     Raises:
         ValueError: shapes do not fit, or an outcome is not finite or not in [0, 1].
@@ -130,19 +122,14 @@ def estimate_difference(outcomes: Floats, clusters: Ints | None = None) -> Estim
 def compare(
     names: tuple[str, str], outcomes: Floats, rng: np.random.Generator, clusters: Ints | None = None
 ) -> PairedComparison:
-    """Compare two models on the same rows.
+    """Compare two models on the same rows, as one pair alone; `correct_for_pairs` corrects p for several.
 
     Where every outcome is 0 or 1 and rows are independent the test is McNemar's, else signs of clusters are flipped.
 
     Args:
-        names: of the first and the second model.
         outcomes: (2, N) theirs, between 0 and 1.
-        rng: the only source of randomness, read only where signs are drawn. Give each of many pairs a generator of its
-            own, so that no p depends on which pairs came before.
-        clusters: (N,) the number of each row's cluster, in any order; None where rows are independent.
-
-    Returns:
-        The comparison as of one pair alone; `correct_for_pairs` corrects p for several.
+        rng: read only where signs are drawn. Give each of many pairs a generator of its own, so that no p depends on
+            which pairs came before.
 
     Raises:
         ValueError: shapes do not fit, or an outcome is not finite or not in [0, 1].
@@ -193,14 +180,7 @@ def correct_for_pairs(comparisons: Sequence[PairedComparison]) -> tuple[PairedCo
 
 
 def cluster_sums(values: Floats, clusters: Ints | None) -> Floats:
-    """Sum the values of each cluster.
-
-    Args:
-        values: (R, N) any quantities of the rows.
-        clusters: (N,) the number of each row's cluster; None where every row is one.
-
-    Returns:
-        (R, G) sums, in the order of the numbers.
+    """Return (R, G) sums over each cluster of (R, N) quantities of rows, in the order of the clusters' numbers.
 
     Example:
         >>> cluster_sums(np.array([[1.0, 2.0, 3.0]]), np.array([7, 2, 7]))
@@ -214,17 +194,10 @@ def cluster_sums(values: Floats, clusters: Ints | None) -> Floats:
 
 
 def standard_errors(values: Floats, clusters: Ints | None = None) -> Floats:
-    """Return the standard errors of means over rows, robust to correlation within a cluster.
+    """Return (R,) standard errors of means over rows of (R, N) values, robust to correlation within a cluster.
 
     sqrt(G / (G - 1) * sum over clusters of (sum over its rows of (x_k - mean))^2) / N, which is called CR1. Where every
-    row is a cluster this is sd / sqrt(N), with N - 1 for the divisor of the variance.
-
-    Args:
-        values: (R, N) outcomes, or differences.
-        clusters: (N,) the number of each row's cluster; None where rows are independent.
-
-    Returns:
-        (R,) standard errors; nan with one cluster.
+    row is a cluster this is sd / sqrt(N), with N - 1 for the divisor of the variance. With one cluster they are nan.
 
     Example:
         >>> standard_errors(np.array([[1.0, 0.0, 1.0, 0.0]])).round(3).tolist()
@@ -250,11 +223,7 @@ def of_mean(value: float, se: float, df: float) -> Estimate:
         (value + t^2 / 2n -+ t sqrt(value (1 - value) / n + t^2 / 4n^2)) / (1 + t^2 / n)
 
     n = value (1 - value) / se^2 is the number of independent rows of 0 and 1 with this standard error. Where se is 0,
-    as for a model that has every row right, n = G. (value -+ t se would then have no width.)
-
-    Args:
-        value, se: the mean and its standard error.
-        df: degrees of freedom of t, G - 1.
+    as for a model that has every row right, n = G. (value -+ t se would then have no width.) df is G - 1.
 
     Example:
         >>> mean = of_mean(1.0, 0.0, 99)
@@ -273,15 +242,8 @@ def of_mean(value: float, se: float, df: float) -> Estimate:
     return Estimate(value, se, df, low, high)
 
 
-def detectable(se: float, power: float = 0.8) -> float:
-    """Return the smallest true difference found at p < 0.05 with a given probability: (z_.975 + z_power) * se.
-
-    Args:
-        se: of a difference.
-        power: that probability.
-
-    Returns:
-        The difference; nan where the standard error is 0.
+def detectable(se: float) -> float:
+    """Return the smallest true difference found at p < 0.05 in 80 % of cases, (z_.975 + z_.8) * se; nan if se is 0.
 
     Example:
         >>> round(detectable(0.02), 3)
@@ -292,17 +254,13 @@ def detectable(se: float, power: float = 0.8) -> float:
     """
     from scipy.special import ndtri
 
-    return float((Z95 + ndtri(power)) * se) if se > TIE else np.nan
+    return float((Z95 + ndtri(0.8)) * se) if se > TIE else np.nan
 
 
 def not_worse(low: float, by: float) -> bool:
     """Return whether a model is shown to be no worse than another by a margin: its 95 % interval lies above -margin.
 
-    This is a one-sided test at 2.5 %. With one cluster the answer is no.
-
-    Args:
-        low: the lower end of the 95 % interval of the model minus the other; nan where there is none.
-        by: the margin, at least 0.
+    This is a one-sided test at 2.5 %. With one cluster, without a lower end, the answer is no.
 
     Example:
         >>> never_apart = [estimate_difference(np.ones((2, rows))).low for rows in (300, 100)]
@@ -318,67 +276,50 @@ def p_of(difference: Estimate) -> float:
     """Return the p of a two-sided t-test of no difference, below 0.05 just where the interval leaves out 0.
 
     Its standard error follows from the end of the interval that is nearer to 0: a mean over tasks without any spread
-    has an interval, and so a p.
+    has an interval, and so a p. Without degrees of freedom, as of a metric that is no mean, the test is normal.
 
     Example:
         >>> round(p_of(Estimate(0.1, 0.04, 299, 0.02, 0.18)), 3)
         0.014
+        >>> round(p_of(Estimate(0.1, np.nan, np.nan, 0.0, 0.3)), 3)
+        0.05
 
     Source: Altman and Bland 2011, "How to obtain the P value from a confidence interval".
     """
-    half = difference.value - difference.low if difference.value > 0 else difference.high - difference.value
-    return _p_of_t(difference.value, half / t_quantile(difference.df), difference.df)
+    from scipy.special import ndtr  # scipy takes longer to import than the rest here
+
+    value = difference.value
+    half = value - difference.low if value > 0 else difference.high - value
+    if not np.isnan(difference.df):
+        return _p_of_t(value, half / t_quantile(difference.df), difference.df)
+    if half <= TIE:
+        return 1.0 if abs(value) <= TIE else 0.0
+    return float(2 * ndtr(-Z95 * abs(value) / half))
 
 
 def mean_over_tasks(tasks: Sequence[Estimate], weights: Floats) -> Estimate:
-    """Return the weighted mean of a model's means on several tasks.
+    """Return the mean of a model's means on several tasks, with (J,) weights that sum to 1.
 
     The tasks are fixed; their rows vary, independently from task to task. With weights n_j / N, for n_j of N rows,
     every row counts the same (pooled); with 1 / J, for J tasks, every task does (macro).
-
-    Args:
-        tasks: one estimate a task.
-        weights: (J,) that sum to 1.
 
     Source: Cochran 1977, "Sampling techniques", section 5.3 (each task is a stratum).
     """
     return of_mean(*weighted_sum(tasks, weights))
 
 
-def difference_over_tasks(tasks: Sequence[Estimate], weights: Floats) -> Estimate:
+def combine_intervals(tasks: Sequence[Estimate], weights: Floats) -> Estimate:
     """Return the weighted mean of two models' differences on several tasks, which are fixed as in `mean_over_tasks`.
 
     Its ends lie at the root of the sum of squares of the weighted distances between each difference and its own end, so
-    it has a width even where no difference has a spread.
-
-    Args:
-        tasks: one estimate a task.
-        weights: (J,) that sum to 1.
+    it has a width even where no difference has a spread. It averages the values of a metric that is no mean, too; its
+    standard error and degrees of freedom are then nan.
 
     Example:
         >>> one = estimate_difference(np.array([[1.0] * 90 + [0.0] * 10, [1.0] * 80 + [0.0] * 20]))
-        >>> four = difference_over_tasks([one] * 4, np.full(4, 1 / 4))
+        >>> four = combine_intervals([one] * 4, np.full(4, 1 / 4))
         >>> round(one.se / four.se, 3), round(one.low, 3), round(four.low, 3)
         (2.0, 0.05, 0.075)
-
-    Source: Zou and Donner 2008, "Construction of confidence limits about effect measures: a general approach".
-    """
-    value, se, df = weighted_sum(tasks, weights)
-    low, high = _combined_ends(tasks, weights)
-    return Estimate(value, se, df, max(low, -1.0), min(high, 1.0))
-
-
-def combine_intervals(tasks: Sequence[Estimate], weights: Floats) -> Estimate:
-    """Average the values of a metric that is no mean over several tasks, by their intervals alone.
-
-    Args:
-        tasks: one estimate a task; their standard errors are not read.
-        weights: (J,) that sum to 1.
-
-    Returns:
-        The mean, with an interval as of `difference_over_tasks`; nan for its standard error and degrees of freedom.
-
-    Example:
         >>> two = [Estimate(0.6, np.nan, np.nan, 0.5, 0.8), Estimate(0.8, np.nan, np.nan, 0.7, 0.9)]
         >>> mean = combine_intervals(two, np.full(2, 1 / 2))
         >>> round(mean.value, 3), round(mean.low, 3), round(mean.high, 3)
@@ -386,46 +327,16 @@ def combine_intervals(tasks: Sequence[Estimate], weights: Floats) -> Estimate:
 
     Source: Zou and Donner 2008, "Construction of confidence limits about effect measures: a general approach".
     """
-    value = float(weights @ np.array([task.value for task in tasks]))
-    return Estimate(value, np.nan, np.nan, *_combined_ends(tasks, weights))
-
-
-def p_of_interval(difference: Estimate) -> float:
-    """Return the two-sided p from a 95 % interval, whose side toward 0 counts as 1.96 standard errors.
-
-    Source: Altman and Bland 2011, "How to obtain the P value from a confidence interval".
-
-    Example:
-        >>> round(p_of_interval(Estimate(0.1, np.nan, np.nan, 0.0, 0.3)), 3)
-        0.05
-    """
-    side = difference.value - difference.low if difference.value > 0 else difference.high - difference.value
-    if side <= TIE:
-        return 1.0 if abs(difference.value) <= TIE else 0.0
-    from scipy.special import ndtr  # scipy takes longer to import than the rest here
-
-    return float(2 * ndtr(-Z95 * abs(difference.value) / side))
-
-
-def _combined_ends(tasks: Sequence[Estimate], weights: Floats) -> tuple[float, float]:
-    """Return the ends of the interval of a weighted sum, each from the same ends of its parts."""
-    value = float(weights @ np.array([task.value for task in tasks]))
+    value, se, df = weighted_sum(tasks, weights)
     ends = np.array([(task.value - task.low, task.high - task.value) for task in tasks])
     down, up = np.sqrt((weights**2) @ ends**2).tolist()
-    return value - down, value + up
+    return Estimate(value, se, df, value - down, value + up)
 
 
 def weighted_sum(estimates: Sequence[Estimate], weights: Floats) -> tuple[float, float, float]:
-    """Sum independent estimates with weights.
+    """Return a sum of independent estimates with (E,) weights, its standard error, and the degrees of freedom of that.
 
     df = (sum of v)^2 / (sum of v^2 / df), with v = weight^2 se^2; the sum of the df where every standard error is 0.
-
-    Args:
-        estimates: one or more.
-        weights: (E,) of each.
-
-    Returns:
-        The sum, its standard error, and the degrees of freedom of that.
 
     Example:
         >>> total = weighted_sum([of_mean(0.8, 0.03, 99), of_mean(0.5, 0.04, 99)], np.array([1.0, -1.0]))

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from ranker.statistics import paired, score_interval
 from ranker.statistics.paired import (
+    combine_intervals,
     correct_for_pairs,
     detectable,
-    difference_over_tasks,
     estimate_difference,
     estimate_mean,
     mean_over_tasks,
@@ -256,7 +256,7 @@ def test_models_that_differ_everywhere_alike_have_an_interval_with_a_width():
     assert found.high == 1.0
     assert found.p == 0.125
     assert found.p_unpaired is None
-    both = difference_over_tasks([estimate_difference(outcomes)] * 2, macro([outcomes] * 2))
+    both = combine_intervals([estimate_difference(outcomes)] * 2, macro([outcomes] * 2))
     assert 0 < both.low < 0.3
     assert 0.01 < p_of(both) < 0.05
 
@@ -265,7 +265,7 @@ def test_models_that_differ_everywhere_alike_have_an_interval_with_a_width():
 @given(two_models(), two_models())
 def test_the_p_of_a_mean_over_tasks_goes_with_its_interval(one, other):
     """It is below 0.05 just where the interval leaves out 0."""
-    found = difference_over_tasks([estimate_difference(*one), estimate_difference(*other)], macro([one[0], other[0]]))
+    found = combine_intervals([estimate_difference(*one), estimate_difference(*other)], macro([one[0], other[0]]))
     p = p_of(found)
     assert np.isnan(p) == np.isnan(found.low)
     if abs(found.low) > 1e-9 and abs(found.high) > 1e-9:
@@ -286,7 +286,7 @@ def test_one_row_or_one_cluster_shows_no_spread(outcomes, clusters):
     apart = estimate_difference(outcomes, clusters)
     assert not not_worse(apart.low, 0.5)
     other = np.array([[1.0, 0.0], [0.0, 0.0]])
-    both = difference_over_tasks([apart, estimate_difference(other)], macro([outcomes, other]))
+    both = combine_intervals([apart, estimate_difference(other)], macro([outcomes, other]))
     mean = mean_over_tasks([own, estimate_mean(other[1])], macro([outcomes, other]))
     assert np.isnan([both.se, both.low, mean.high]).all()
 
@@ -319,7 +319,7 @@ def over(tasks, weigh):
     """The means of both models over tasks of these outcomes, and their difference, by one of the two rules."""
     each = weigh(tasks)
     means = [mean_over_tasks([estimate_mean(outcomes[m]) for outcomes in tasks], each) for m in (0, 1)]
-    return *means, difference_over_tasks([estimate_difference(outcomes) for outcomes in tasks], each)
+    return *means, combine_intervals([estimate_difference(outcomes) for outcomes in tasks], each)
 
 
 def test_tasks_of_equal_size_have_one_mean():
@@ -339,7 +339,7 @@ def test_one_task_is_its_own_group():
     """With the same standard error, degrees of freedom and interval."""
     outcomes, clusters = binary(np.random.default_rng(8), 60), np.arange(60) // 5
     apart, own = estimate_difference(outcomes, clusters), estimate_mean(outcomes[0], clusters)
-    assert vars(difference_over_tasks([apart], np.ones(1))) == pytest.approx(vars(apart))
+    assert vars(combine_intervals([apart], np.ones(1))) == pytest.approx(vars(apart))
     assert vars(mean_over_tasks([own], np.ones(1))) == pytest.approx(vars(own))
 
 
@@ -352,7 +352,7 @@ def test_groups_of_tasks_cover():
         tasks = [(rng.random((2, n)) < of[:, None]).astype(float) for n, of in zip(sizes, accuracies, strict=True)]
         apart = [estimate_difference(outcomes) for outcomes in tasks]
         for weights in (pooled(tasks), macro(tasks)):
-            found = difference_over_tasks(apart, weights)
+            found = combine_intervals(apart, weights)
             inside.append(found.low <= weights @ true <= found.high)
     assert 0.93 <= np.mean(inside[::2]) <= 0.99
     assert 0.93 <= np.mean(inside[1::2]) <= 0.99
