@@ -37,9 +37,8 @@ from functools import cached_property
 import numpy as np
 
 from factors.types import Bools, Floats, Ints
-from ranker.statistics.draws import Draws, kinds_of, sample_count
+from ranker.statistics.draws import Draws
 from ranker.statistics.likeness import AnchorPosterior
-from ranker.statistics.rows import draw_level
 
 WEIGHT, WEIGHT_SD = 0.4, 0.35
 """Prior mean of the sum of all judges' weights, and its standard deviation in units of sigma."""
@@ -163,12 +162,7 @@ def _completed(marks: Floats, present: Bools) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class JudgedPosterior:
-    """Belief in the differences between models, and between people and judges.
-
-    Attributes:
-        differences: of the models' mean marks by people, from the mean model.
-        effects: d, of the same scale: what people think better of each model than the judges do.
-    """
+    """Belief in the differences between models by people's marks, and in d, of the same scale."""
 
     differences: AnchorPosterior
     effects: AnchorPosterior
@@ -178,7 +172,6 @@ def infer(marks: JudgedMarks, domain: bool = True) -> JudgedPosterior:
     """Compute the posterior of the differences between models by people's marks, on all rows or in their domain.
 
     Args:
-        marks: by people and by judges.
         domain: whether the differences are those in the domain that the rows are a random sample of.
 
     Example:
@@ -253,21 +246,10 @@ def draw(evidence: JudgedMarks, rng: np.random.Generator, samples: int = 0) -> D
 
     Judges tell how far models are apart. The level is that of the rows that people marked for all models, alone;
     without such a row, values are differences from the mean model.
-
-    Args:
-        evidence: the marks.
-        rng: the only source of randomness.
-        samples: S; 0 for as many as `sample_count` says.
     """
-    samples = samples or sample_count(len(evidence.people))
-    differences = infer(evidence).differences
-    values, labelled = differences.drawn(rng, samples), evidence.people[:, evidence.whole]
-    if labelled.size:
-        values = values + draw_level(labelled, rng, samples)[:, None]
     alike = np.nan_to_num(np.concatenate([evidence.people[None], evidence.judges]), nan=np.inf)
-    kinds = kinds_of(alike.transpose(1, 0, 2).reshape(len(evidence.people), -1))
-    belief = Draws(values, int(rng.integers(2**32)), kinds, differences.beats())
-    return belief.as_shares() if labelled.size else belief
+    differences, labelled = infer(evidence).differences, evidence.people[:, evidence.whole]
+    return differences.belief(labelled, alike.swapaxes(0, 1), rng, samples)
 
 
 @dataclass(frozen=True, eq=False)

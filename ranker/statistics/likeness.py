@@ -41,7 +41,7 @@ import numpy as np
 from factors.rounding import TIE
 from factors.types import Bools, Floats, Ints
 from ranker.statistics.draws import TAIL, Draws, kinds_of, sample_count
-from ranker.statistics.rows import HALVINGS, draw_level
+from ranker.statistics.rows import draw_level, find_ends
 
 SLOPE, SLOPE_SD = 0.6, 0.4
 """Prior mean and standard deviation of b: the outcome that a point of agreement with all others is worth."""
@@ -272,14 +272,11 @@ class AnchorPosterior:
 
         spreads = np.sqrt(np.maximum(np.diagonal(self.covariances, axis1=1, axis2=2), TINY))
         reach = ndtri(1 - TAIL) * spreads
-        low, high = np.zeros((2, 2, self.means.shape[1]))
-        low[:], high[:] = (self.means - reach).min(axis=0), (self.means + reach).max(axis=0)
-        for _ in range(HALVINGS):
-            middle = (low + high) / 2
-            below = np.tensordot(self.weights, ndtr((middle[:, None] - self.means) / spreads), axes=(0, 1))
-            rises = below < np.array([[TAIL], [1 - TAIL]])
-            low, high = np.where(rises, middle, low), np.where(rises, high, middle)
-        return (low + high)[0] / 2, (low + high)[1] / 2
+        return find_ends(
+            lambda values: np.tensordot(self.weights, ndtr((values[:, None] - self.means) / spreads), axes=(0, 1)),
+            (self.means - reach).min(axis=0),
+            (self.means + reach).max(axis=0),
+        )
 
     def drawn(self, rng: np.random.Generator, samples: int) -> Floats:
         """Draw (S, M) differences from the mean model, in outcomes, whose means are those of the mixture."""
@@ -292,6 +289,20 @@ class AnchorPosterior:
             ]
         )
         return np.asarray(drawn + self.score - drawn.mean(axis=0))
+
+    def belief(self, outcomes: Floats, alike: Floats, rng: np.random.Generator, samples: int) -> Draws:
+        """Draw values in the domain, with the level that labelled rows have; differences from the mean model without.
+
+        Args:
+            outcomes: (M, K) on random labelled rows.
+            alike: (M, ...) evidence, as of `kinds_of`.
+        """
+        samples = samples or sample_count(len(alike))
+        values = self.drawn(rng, samples)
+        if outcomes.size:
+            values = values + draw_level(outcomes, rng, samples)[:, None]
+        belief = Draws(values, int(rng.integers(2**32)), kinds_of(alike), self.beats())
+        return belief.as_shares() if outcomes.size else belief
 
 
 @dataclass(frozen=True, eq=False)
@@ -316,21 +327,12 @@ def draw(evidence: LikenessEvidence, rng: np.random.Generator, samples: int = 0)
     """Draw models' mean outcomes in the domain that the pool is a random sample of.
 
     Likeness tells how far they are apart. Their level is that of `rows`, from the outcomes alone.
-
-    Args:
-        evidence: of outcomes and a pool.
-        rng: the only source of randomness.
-        samples: S; 0 for as many as `sample_count` says.
     """
-    anchors, samples = evidence.anchors, samples or sample_count(evidence.anchors.models)
-    differences = infer_differences(anchors, evidence.outcomes, evidence.rows, domain=True)
-    values, leveled = differences.drawn(rng, samples), evidence.random and len(evidence.rows) > 0
-    if leveled:
-        values = values + draw_level(evidence.outcomes, rng, samples)[:, None]
+    anchors, outcomes = evidence.anchors, evidence.outcomes
+    differences = infer_differences(anchors, outcomes, evidence.rows, domain=True)
     answers = np.where(anchors.own[:, :, None], 1.0, anchors.similarity)
-    alike = np.concatenate([answers.reshape(anchors.models, -1), evidence.outcomes], axis=1)
-    belief = Draws(values, int(rng.integers(2**32)), kinds_of(alike), differences.beats())
-    return belief.as_shares() if leveled else belief
+    alike = np.concatenate([answers.reshape(anchors.models, -1), outcomes], axis=1)
+    return differences.belief(outcomes if evidence.random else outcomes[:, :0], alike, rng, samples)
 
 
 def infer_differences(
@@ -342,7 +344,6 @@ def infer_differences(
     covariance over rows of what is expected of y_n, by the number of rows, is added.
 
     Args:
-        anchors: the models' answers on the pool.
         outcomes: (M, K) of each model on each labelled row; a missing answer has 0.
         rows: (K,) the labelled rows, each once; none is allowed, and agreement and the prior then speak alone.
         domain: whether the differences are those in the domain that the pool is a random sample of.
@@ -404,16 +405,11 @@ def choose_rows(
 ) -> Ints:
     """Choose rows to label: those that are expected to lower most the variances of the differences from the mean model.
 
-    These depend on no outcome, so that a batch is as good as rows asked one after the other.
+    These depend on no outcome, so that a batch is as good as rows asked one after the other. The most useful are first;
+    of rows that are equally useful, the first. There are fewer where fewer are left.
 
     Args:
-        anchors: the models' answers on the pool.
-        count: how many rows.
-        labelled: rows whose outcomes are known.
         closed: other rows to leave out.
-
-    Returns:
-        (count,) rows, the most useful first; fewer where fewer are left. Of rows that are equally useful, the first.
 
     Example:
         >>> rng = np.random.default_rng(0)
@@ -458,10 +454,7 @@ def _priors(anchors: Anchors) -> tuple[Floats, Floats, Floats]:
 
 
 def _prior(kin: Floats, trust: Bools, weight_sd: Floats, effect_sd: Floats) -> tuple[Floats, Floats]:
-    """Return (A + M,) prior means of w and d, and their (G, A + M, A + M) covariances for G pairs of s and t.
-
-    The (M, M) kin are 1 for models of one family, and (J,) trust says which references are trusted.
-    """
+    """Return (A + M,) prior means of w and d, and their (G, A + M, A + M) covariances for G pairs of s and t."""
     references = len(trust)
     models, weight_variance, effect_variance = len(kin), np.ravel(weight_sd) ** 2, np.ravel(effect_sd) ** 2
     share = 1 / kin.sum(axis=1)

@@ -33,6 +33,7 @@ units, R kinds of rows that may be missed.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -104,12 +105,7 @@ class RowEvidence:
 
     @classmethod
     def of_means(cls, outcomes: Floats, clusters: Ints | None = None) -> RowEvidence:
-        """Return the evidence of outcomes whose mean is the metric.
-
-        Args:
-            outcomes: (M, N) from 0 to 1.
-            clusters: (N,) the number of each row's cluster; None where rows are independent.
-        """
+        """Return the evidence of (M, N) outcomes from 0 to 1 whose mean is the metric."""
         outcomes = np.asarray(np.round(np.asarray(outcomes, dtype=np.float64), 12))
         shares, largest = cluster_shares(outcomes, clusters)
         # a missed row is worth as much as models typically differ by: whole rows would outweigh small differences
@@ -120,11 +116,6 @@ class RowEvidence:
 
 def draw(evidence: RowEvidence, rng: np.random.Generator, samples: int = 0) -> Draws:
     """Draw models' values in the domain. The result does not depend on the order of the models, or of the rows.
-
-    Args:
-        evidence: of the rows.
-        rng: the only source of randomness.
-        samples: S; 0 for as many as `sample_count` says.
 
     Example:
         >>> right = np.array([[1.0, 1.0, 1.0, 1.0], [0.0, 0.0, 1.0, 1.0]])
@@ -156,11 +147,9 @@ def draw(evidence: RowEvidence, rng: np.random.Generator, samples: int = 0) -> D
 
 
 def _in_an_order_of_their_own(units: RowUnits) -> tuple[Ints, RowUnits]:
-    """Return the order of the models, and the units with them in it, that no listing of models or rows changes.
-
-    Models are told apart by sums over units of hashes, of each cell with what tells the units apart, and these by sums
-    over models, in turn.
-    """
+    """Return the order of the models, and the units with them in it, that no listing of models or rows changes."""
+    # Models are told apart by sums over units of hashes, of each cell with what tells the units apart, and these by
+    # sums over models, in turn.
     cells = np.zeros(units.sums.shape[:2], dtype=np.uint64)  # (U, M)
     for place, values in enumerate(np.moveaxis(units.sums, 2, 0)):
         cells += mix_bits(np.ascontiguousarray(np.round(values, 12) + 0.0).view(np.uint64) + np.uint64(place))
@@ -176,19 +165,14 @@ def _in_an_order_of_their_own(units: RowUnits) -> tuple[Ints, RowUnits]:
 def resample(
     units: RowUnits, value: Value, unseen: Floats | None, prior: Floats, rng: np.random.Generator, samples: int
 ) -> Floats:
-    """Draw values in the domain, whose differences count.
+    """Draw (S, M) values in the domain, whose differences count.
+
+    Where `unseen` is None, and no row tells two models apart, those of a draw are level: they do not show how far apart
+    the models may be.
 
     Args:
-        units: rows, or clusters of them, as of `units_of`.
-        value: the metric, higher is better.
         unseen: as of `RowEvidence`.
         prior: (3,) the weights of `posterior.PRIORS`.
-        rng: the only source of randomness.
-        samples: S.
-
-    Returns:
-        (S, M) values, drawn together. Where `unseen` is None, and no row tells two models apart, those of a draw are
-        level: they do not show how far apart the models may be.
     """
     values = []
     for count in batches(samples, min(CHUNK, batch_size(len(units.sums) + PRIOR_ROWS + units.sums[0].size))):
@@ -201,11 +185,7 @@ def resample(
 
 
 def mean_belief(outcomes: Floats, clusters: Ints | None = None) -> Alone:
-    """Return what is believed of each model's mean outcome in the domain, by itself.
-
-    Args:
-        outcomes: (M, N) from 0 to 1.
-        clusters: (N,) the number of each row's cluster; None where rows are independent.
+    """Return what is believed of each model's mean outcome in the domain, by itself, of (M, N) outcomes.
 
     Example:
         >>> belief = mean_belief(np.array([[1.0, 1.0, 0.0, 0.0], [0.5, 0.52, 0.5, 0.48]]))
@@ -216,25 +196,33 @@ def mean_belief(outcomes: Floats, clusters: Ints | None = None) -> Alone:
 
     mixtures = [_mean_mixture(row, clusters) for row in np.round(np.asarray(outcomes, dtype=np.float64), 12)]
     weights, right, sizes = (np.array(part) for part in zip(*mixtures, strict=True))  # (M, PHIS)
-    tails = np.array([[TAIL], [1 - TAIL]])
-    low, high = np.zeros((2, len(weights))), np.ones((2, len(weights)))
+    ends = find_ends(
+        lambda values: (weights * betainc(right, sizes - right, values[..., None])).sum(axis=2),
+        np.zeros(len(weights)),
+        np.ones(len(weights)),
+    )
+    return Alone((weights * right / sizes).sum(axis=1), *ends)
+
+
+def find_ends(below: Callable[[Floats], Floats], least: Floats, most: Floats) -> tuple[Floats, Floats]:
+    """Find the (M,) ends of 95 % intervals between (M,) bounds.
+
+    Args:
+        below: (2, M) values -> the probability of what is below each.
+    """
+    low, high = np.stack([least, least]), np.stack([most, most])
     for _ in range(HALVINGS):
         middle = (low + high) / 2
-        below = (weights * betainc(right, sizes - right, middle[..., None])).sum(axis=2) < tails
-        low, high = np.where(below, middle, low), np.where(below, high, middle)
-    return Alone((weights * right / sizes).sum(axis=1), *((low + high) / 2))
+        rises = below(middle) < np.array([[TAIL], [1 - TAIL]])
+        low, high = np.where(rises, middle, low), np.where(rises, high, middle)
+    lower, upper = (low + high) / 2
+    return lower, upper
 
 
 def draw_level(outcomes: Floats, rng: np.random.Generator, samples: int) -> Floats:
-    """Draw the mean over models of their mean outcomes in the domain.
+    """Return (S,) draws of the mean over models of their (M, N) outcomes' means in the domain.
 
-    Args:
-        outcomes: (M, N) from 0 to 1.
-        rng: the only source of randomness.
-        samples: S.
-
-    Returns:
-        (S,) draws, whose mean is that of the belief, not of a sample of it.
+    Their mean is that of the belief, not of a sample of it.
     """
     weights, right, sizes = _mean_mixture(np.asarray(outcomes, dtype=np.float64).mean(axis=0), None)
     chosen = rng.choice(len(weights), samples, p=weights)
@@ -302,10 +290,6 @@ def _exchanged(units: RowUnits, rng: np.random.Generator) -> tuple[RowUnits, flo
 
 def cluster_shares(outcomes: Floats, clusters: Ints | None) -> tuple[Floats, int]:
     """Return (M, G) outcomes summed over clusters, in units of the largest one, and the number of rows of that.
-
-    Args:
-        outcomes: (M, N) of each model on each row.
-        clusters: (N,) the number of each row's cluster; None where rows are independent.
 
     Example:
         >>> cluster_shares(np.array([[1.0, 0.0, 1.0]]), np.array([0, 0, 1]))
