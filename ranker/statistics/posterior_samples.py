@@ -41,7 +41,8 @@ Walker 2016 (likelihoods to a power). Prior and constants: ours. Axis letters as
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -134,12 +135,7 @@ class PosteriorSamples:
         return PosteriorSamples(self.weights[worlds], self.biases[worlds], self.apart[worlds])
 
     def labels(self, predicted: Ints, strength: Floats | None = None) -> Floats:
-        """Return (C, S, U) label probabilities, in single precision, of rows with (U, V) predictions.
-
-        Args:
-            predicted: (U, V) the predicted labels.
-            strength: (U, V) weights of the predictions; None where all count alike.
-        """
+        """Return (C, S, U) label probabilities, in single precision, of rows with (U, V) predictions and strengths."""
         size, classes = self.biases.shape
         biases = (self.biases[:, :-1] - self.biases[:, -1:]).T[:, :, None]
         probabilities = np.empty((classes, size, len(predicted)), dtype=np.float32)
@@ -166,12 +162,6 @@ def sample_posterior(
     patterns: Patterns, readings: Readings, rng: np.random.Generator, worlds: int = WORLDS
 ) -> PosteriorSamples:
     """Draw votes from the posterior, given the answers.
-
-    Args:
-        patterns: of the pool.
-        readings: the answers.
-        rng: the only source of randomness.
-        worlds: S.
 
     Example:
         >>> from ranker.statistics.patterns import fold, gather_answers
@@ -210,7 +200,6 @@ def distrust_probability(agreements: Floats, classes: int) -> float:
 
     Args:
         agreements: (M, M) `Patterns.agreements` of the models that are no constants, see `Patterns.varied`.
-        classes: C.
 
     Example:
         >>> alike, unlike = np.array([[1.0, 0.8], [0.8, 1.0]]), np.array([[1.0, 0.0], [0.0, 1.0]])
@@ -240,10 +229,7 @@ def _independent_agreements(agreements: Floats) -> Floats:
 
 
 def _standardised(values: Floats, least: float, say: Floats) -> Floats:
-    """Return (V,) deviations from the mean in standard deviations, of which the least is given; 0 where unweights.
-
-    A model counts by its say in the mean and in the deviation.
-    """
+    """Return (V,) deviations from the weighted mean in standard deviations, of `least` at least; 0 where unknown."""
     weights = np.where(np.isnan(values), 0.0, say)
     if not weights.any():
         return np.zeros(len(values))
@@ -277,48 +263,24 @@ def _resample(logarithms: Floats, rng: np.random.Generator) -> Ints:
     return np.asarray(np.minimum(np.searchsorted(reach, ticks), len(weight) - 1))
 
 
-@dataclass(frozen=True)
-class _State:
-    """Worlds as the standard normal numbers that they are made of.
+class _State(NamedTuple):
+    """Worlds as the standard normal numbers that they are made of."""
 
-    Attributes:
-        normal: (S, V + C) x and z.
-        scales: (S, 4 or 5) those that mu, sigma, beta, h and i are made of.
-        apart: (S,) whether mu is 0.
-        logits: (D, S, R) of the labels that stand out on the labelled rows.
-        biases: (S, C) the logits of all others.
-        likelihood: (S,) the log likelihood of all answers.
-    """
-
-    normal: Floats
-    scales: Floats
-    apart: Bools
-    logits: Floats
-    biases: Floats
-    likelihood: Floats
+    normal: Floats  # (S, V + C) x and z
+    scales: Floats  # (S, 4 or 5) what mu, sigma, beta, h and i are made of
+    apart: Bools  # (S,) whether mu is 0
+    logits: Floats  # (D, S, R) of the labels that stand out on the labelled rows
+    biases: Floats  # (S, C) the logits of all others
+    likelihood: Floats  # (S,) the log likelihood of all answers
 
     def select(self, worlds: Ints) -> _State:
         """Return the state of some of its worlds."""
-        return _State(
-            self.normal[worlds],
-            self.scales[worlds],
-            self.apart[worlds],
-            self.logits[:, worlds],
-            self.biases[worlds],
-            self.likelihood[worlds],
-        )
+        return _State._make(part[:, worlds] if part.ndim == 3 else part[worlds] for part in self)
 
     def where(self, accepted: Bools, proposal: _State) -> _State:
         """Return this state, with the other's worlds where they are accepted."""
-        rows = accepted[:, None]
-        return _State(
-            np.where(rows, proposal.normal, self.normal),
-            np.where(rows, proposal.scales, self.scales),
-            np.where(accepted, proposal.apart, self.apart),
-            np.where(rows, proposal.logits, self.logits),
-            np.where(rows, proposal.biases, self.biases),
-            np.where(accepted, proposal.likelihood, self.likelihood),
-        )
+        parts = zip(proposal, self, strict=True)
+        return _State._make(np.where(accepted if old.ndim == 1 else accepted[:, None], new, old) for new, old in parts)
 
 
 def _tracked_labels(predicted: Ints, likelihood: Floats) -> Ints:
@@ -332,11 +294,10 @@ def _tracked_labels(predicted: Ints, likelihood: Floats) -> Ints:
 
 
 class _Chain:
-    """Posterior that worlds are moved in: the prior, and the likelihood of the answers.
+    """Posterior that worlds are moved in: the prior, and the likelihood of the answers."""
 
-    On a row D labels stand out: predicted by a model, or answered. The others have only their biases and one common
-    likelihood, so they count together: 200 labels cost no more than a few.
-    """
+    # On a row D labels stand out: predicted by a model, or answered. The others have only their biases and one common
+    # likelihood, so they count together: 200 labels cost no more than a few.
 
     def __init__(self, patterns: Patterns, readings: Readings, rng: np.random.Generator) -> None:
         self.rng, self.voters, self.classes, self.say = rng, patterns.voters, patterns.classes, patterns.say
@@ -469,4 +430,4 @@ class _Chain:
             angle[left] = low[left] + self.rng.random(len(left)) * (high[left] - low[left])
         angle[left] = 0.0
         normal = current * np.cos(angle)[:, None] + proposal * np.sin(angle)[:, None]
-        return replace(state, normal=normal, logits=logits, biases=biases, likelihood=likelihood)
+        return state._replace(normal=normal, logits=logits, biases=biases, likelihood=likelihood)
