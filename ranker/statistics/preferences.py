@@ -69,7 +69,6 @@ class Preferences:
     """Votes and verdicts on units.
 
     Attributes:
-        models: M.
         row: (U,) the row of each unit.
         first, second: (U,) its two models.
         value: (U,) mean vote for the first, from 0 to 1; nan where nobody voted.
@@ -145,7 +144,6 @@ class Preferences:
         """Join votes and verdicts on each row and two models, in each order that people saw.
 
         Args:
-            models: M.
             row, first, second, value: (V,) of each vote; value is 1 for the first, 0 for the second, 1/2 for a tie.
             verdicts: of each judge, from -1 for the second model of a unit to 1 for the first.
             length: (V,) how much longer the first answer is, see `Preferences`; None if lengths are not taken out.
@@ -249,28 +247,20 @@ class Preferences:
 
     def without_judges(self) -> Preferences:
         """Return the votes alone."""
-        voted = self.voted
-        unit = self.row[voted], self.first[voted], self.second[voted]
-        votes = self.value[voted], self.votes[voted], self.side[voted]
-        length, trust = (None if array is None else array[voted] for array in (self.length, self.trust))
-        return Preferences(self.models, *unit, *votes, np.zeros((0, len(voted))), length, trust=trust)
+        voted = self._units(self.voted)
+        return replace(voted, verdicts=voted.verdicts[:0], alike=False)
 
     def among(self, models: Sequence[int]) -> Preferences:
         """Return what is said of some of the models, which are then numbered in this ascending order."""
-        chosen = np.isin(self.first, models)
-        return Preferences(
-            len(models),
-            self.row[chosen],
-            np.searchsorted(models, self.first[chosen]),
-            np.searchsorted(models, self.second[chosen]),
-            self.value[chosen],
-            self.votes[chosen],
-            self.side[chosen],
-            self.verdicts[:, chosen],
-            None if self.length is None else self.length[chosen],
-            self.alike,
-            None if self.trust is None else self.trust[chosen],
-        )
+        chosen = self._units(np.flatnonzero(np.isin(self.first, models)))
+        first, second = (np.searchsorted(models, of_units) for of_units in (chosen.first, chosen.second))
+        return replace(chosen, models=len(models), first=first, second=second)
+
+    def _units(self, chosen: Ints) -> Preferences:
+        """Return what is said of some of the units."""
+        names = ("row", "first", "second", "value", "votes", "side", "length", "trust")
+        parts = {name: part[chosen] for name in names if (part := getattr(self, name)) is not None}
+        return replace(self, verdicts=self.verdicts[:, chosen], **parts)
 
     def by(self, judge: int) -> Preferences:
         """Return the votes, and the verdicts of one judge."""
@@ -358,7 +348,6 @@ def infer(preferences: Preferences, sds: Sequence[float] = STRENGTH_SDS) -> Pref
     """Compute the posterior of verdicts' coefficients, the side's effect, and the models' strengths.
 
     Args:
-        preferences: votes and verdicts.
         sds: values of t.
 
     Example:
@@ -416,13 +405,7 @@ class WinRates:
 
 
 def win_rates(preferences: Preferences, rng: np.random.Generator, samples: int = 0) -> WinRates:
-    """Draw the models' win rates.
-
-    Args:
-        preferences: votes and verdicts.
-        rng: the only source of randomness.
-        samples: S; 0 for as many as `sample_count` says.
-    """
+    """Draw the models' win rates."""
     samples, models = samples or sample_count(preferences.models), preferences.models
     judges = len(preferences.verdicts)
     posterior = infer(preferences)
@@ -486,7 +469,6 @@ def gains(preferences: Preferences, units: Preferences) -> Floats:
     difference in standard deviations: pairs that are decided count little.
 
     Args:
-        preferences: votes and verdicts so far.
         units: that may be voted on; their votes are not read.
 
     Example:
