@@ -42,7 +42,6 @@ def draw(evidence: LabelVotes, label_noise: float = LABEL_NOISE) -> Draws:
     """Draw models' values of a metric in the domain; the draws are seeded by pool and answers, as in `vote`.
 
     Args:
-        evidence: of a pool and labelled rows.
         label_noise: the share of labelled rows that are wrong.
 
     Example:
@@ -56,12 +55,11 @@ def draw(evidence: LabelVotes, label_noise: float = LABEL_NOISE) -> Draws:
         [0, 1, 2]
     """
     models, _, labels = evidence.answers.shape
-    statistics, value = evidence.metric
-    counts, parts = MetricByLabel(statistics, lambda means: means), []
+    counts, parts = evidence.metric._replace(value=lambda means: means), []
     for label in range(labels):
         patterns = fold(evidence.answers[:, :, label].astype(np.int64), 2)
         beliefs = believe(patterns, evidence.places, evidence.truth[:, label].astype(np.int64), label_noise)
-        parts.append(draw_values(beliefs.label_shares(counts), statistics, counts.value, beliefs.rng(1)))
+        parts.append(draw_values(beliefs.label_shares(counts), counts, beliefs.rng(1)))
     means = np.stack(parts, axis=-1).reshape(-1, models, 3 * labels)  # (S, M, 3, L), whose last axes are joined
-    drawn = value(np.concatenate([means, np.zeros_like(means[..., :1])], axis=-1))
+    drawn = evidence.metric.value(np.concatenate([means, np.zeros_like(means[..., :1])], axis=-1))
     return Draws(drawn, 0, kinds_of(evidence.answers.reshape(models, -1).astype(np.int64)))

@@ -15,7 +15,7 @@ Source: Dawid and Skene 1979, one step of their EM, with a Dirichlet prior. Axis
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TypeAlias
 
 import numpy as np
 
@@ -26,51 +26,36 @@ TINY = 1e-30
 """Floor that avoids the logarithm of zero."""
 
 
-class MeanLabels(NamedTuple):
-    """Rows with the label probabilities of the vote.
-
-    Attributes:
-        predictions: (u, V) predicted labels, below 0 for none.
-        counts: (u,) numbers of such rows.
-        labels: (u, C) probabilities of their labels.
-        likelihood: (u, C) likelihood of the answers to them; None where they have none.
-    """
-
-    predictions: Ints
-    counts: Ints
-    labels: Floats
-    likelihood: Floats | None = None
+Rows: TypeAlias = tuple[Ints, Ints, Floats, Floats | None]
+"""(u, V) predicted labels, below 0 for none, (u,) numbers of such rows, (u, C) probabilities of their labels by the
+vote, and (u, C) likelihood of the answers to them; None where they have none."""
 
 
-def second_opinion(rows: Sequence[MeanLabels], say: Floats) -> Floats:
-    """Return (V,) expected accuracies by confusion matrices.
-
-    Args:
-        rows: the rows, in parts.
-        say: (V,) power of each voter's likelihood.
+def second_opinion(rows: Sequence[Rows], say: Floats) -> Floats:
+    """Return (V,) expected accuracies by confusion matrices; `say` are (V,) powers of the voters' likelihoods.
 
     Example:
         >>> predictions = np.array([[0, 0, 1], [0, 0, 0], [1, 1, 0], [1, 1, 1]])
         >>> votes = np.array([[0.8, 0.2], [0.9, 0.1], [0.2, 0.8], [0.1, 0.9]])
-        >>> second_opinion([MeanLabels(predictions, np.full(4, 10), votes)], np.ones(3)).round(2).tolist()
+        >>> second_opinion([(predictions, np.full(4, 10), votes, None)], np.ones(3)).round(2).tolist()
         [0.96, 0.96, 0.51]
     """
-    classes, voters = rows[0].labels.shape[1], len(say)
-    designs = [answers_given(part.predictions, classes) for part in rows]
+    classes, voters = rows[0][2].shape[1], len(say)
+    designs = [answers_given(predictions, classes) for predictions, *_ in rows]
     confusion = np.full(((classes + 1) * voters, classes), 1 / (classes + 1))
     frequency = np.zeros(classes)
-    for part, answers in zip(rows, designs, strict=True):
-        weighted = part.labels * part.counts[:, None]
+    for (_, counts, labels, _), answers in zip(rows, designs, strict=True):
+        weighted = labels * counts[:, None]
         confusion += answers.T @ weighted
         frequency += weighted.sum(axis=0)
     by_answer = confusion.reshape(classes + 1, voters, classes)
     powers = np.log(by_answer / by_answer.sum(axis=0)) * say[:, None]
     right = np.zeros(voters)
-    for part, answers in zip(rows, designs, strict=True):
+    for (_, counts, _, likelihood), answers in zip(rows, designs, strict=True):
         likely = answers @ powers.reshape(confusion.shape) + np.log(frequency / frequency.sum() + TINY)
         labels = np.exp(likely - likely.max(axis=1, keepdims=True))
-        if part.likelihood is not None:
-            labels *= part.likelihood
-        labels *= (part.counts / np.maximum(labels.sum(axis=1), TINY))[:, None]
+        if likelihood is not None:
+            labels *= likelihood
+        labels *= (counts / np.maximum(labels.sum(axis=1), TINY))[:, None]
         right += np.einsum("avc,ca->v", (answers.T @ labels).reshape(by_answer.shape), np.eye(classes, classes + 1))
-    return np.asarray(right / sum(part.counts.sum() for part in rows))
+    return np.asarray(right / sum(counts.sum() for _, counts, *_ in rows))

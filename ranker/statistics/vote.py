@@ -34,7 +34,7 @@ from ranker.statistics.engine import pairs
 from ranker.statistics.forecast import Outlook
 from ranker.statistics.patterns import Patterns, Readings, answers_given, gather_answers
 from ranker.statistics.posterior_samples import WORLDS, PosteriorSamples, sample_posterior, votes
-from ranker.statistics.second_opinion import MeanLabels, second_opinion
+from ranker.statistics.second_opinion import second_opinion
 
 LABEL_NOISE = 0.02
 """Share of answers that are random."""
@@ -83,9 +83,6 @@ class Beliefs:
     """Posterior of the models' accuracies.
 
     Attributes:
-        patterns: of the pool.
-        readings: what was answered.
-        worlds: draws of the vote.
         seed: of the draws made from this posterior.
         label_noise: the share of answers that are random.
     """
@@ -138,7 +135,7 @@ class Beliefs:
             values[~trusting] -= shrunk * (means - means.mean())
         if trusting.any():
             labels = [
-                MeanLabels(predictions, counts, labels[:, trusting].mean(axis=1, dtype=np.float64).T, likelihood)
+                (predictions, counts, labels[:, trusting].mean(axis=1, dtype=np.float64).T, likelihood)
                 for predictions, counts, labels, likelihood in self._kinds()
             ]
             opinion = second_opinion(labels, np.minimum(self.patterns.say, 1.0))[: self.patterns.models]
@@ -147,9 +144,8 @@ class Beliefs:
         return values
 
     def _kinds(self) -> Iterator[tuple[Ints, Ints, Floats, Floats | None]]:
-        """Yield chunks of rows: (u, V) predictions, (u,) numbers of rows, (C, S, u) labels in each world, and (u, C)
-        likelihoods of the answers to them, None without.
-        """
+        """Yield chunks of rows: predictions, numbers of rows, labels in each world, and likelihoods of the answers."""
+        # (u, V), (u,), (C, S, u), and (u, C)
         open_ = np.flatnonzero(self.unanswered)
         step = max(CHUNK // self.worlds.biases.size, 1)
         all_candidates = len(self.candidates) == len(open_)  # then `labels` covers all open patterns
@@ -206,9 +202,7 @@ class Beliefs:
     def p_first_better(self, first: Ints, second: Ints, values: Floats | None = None) -> Floats:
         """Return (S, P) P(the first model of a pair is more accurate in the domain than the second), in each world.
 
-        Args:
-            first, second: (P,) models.
-            values: (S, M) accuracies; None for those of the vote.
+        It is by (S, M) accuracies, those of the vote if there are no others.
         """
         from scipy.special import ndtr
 
@@ -292,20 +286,13 @@ class Beliefs:
     def precision_gain(self, often: Ints) -> tuple[Floats, Floats]:
         """Return (M, M) variances of differences between worlds, and (M, M) shares by which an answer raises their
         inverse.
-
-        Args:
-            often: (V,) how often each candidate is labelled, up to a factor.
         """
         now = _of_differences(np.cov(self.accuracies.T, bias=True).reshape(self.difference_variance.shape))
         reduction = np.minimum(self.variance_reduction(often), now * (1 - EQUAL))
         return now, reduction / np.maximum(now - reduction, TINY)
 
     def variance_reduction(self, often: Ints) -> Floats:
-        """Return (M, M) mean reduction by one answer of the variance of a difference of accuracies.
-
-        Args:
-            often: (V,) how often each candidate is labelled, up to a factor.
-        """
+        """Return (M, M) mean reduction by one answer of the variance of a difference of accuracies."""
         centred = (self.accuracies - self.accuracies.mean(axis=0)).astype(np.float32)
         shares = often / max(often.sum(), 1)
         total = self.answers.mean(axis=1)  # (C, V)
@@ -317,17 +304,10 @@ class Beliefs:
 def believe(
     patterns: Patterns, rows: Ints, labels: Ints, label_noise: float = LABEL_NOISE, worlds: int = WORLDS
 ) -> Beliefs:
-    """Compute the posterior of the models' accuracies, given a pool and a few labels.
+    """Compute the posterior of the models' accuracies, given a pool and (A,) labels of its rows.
 
     It depends on the pool and the answers alone, not on the order of models, answers or rows (see `fold`), nor on
-    earlier posteriors.
-
-    Args:
-        patterns: of the pool.
-        rows: (A,) the rows that were answered; a row may occur several times.
-        labels: (A,) the answers.
-        label_noise: the share of answers that are random.
-        worlds: S.
+    earlier posteriors. A row may occur several times.
 
     Example:
         >>> from ranker.statistics.patterns import fold
@@ -365,15 +345,13 @@ def draw(evidence: VoteEvidence, rng: np.random.Generator, samples: int = 0) -> 
     by `draw_values`.
 
     Args:
-        evidence: of labels and a pool.
-        rng: the only source of randomness, beside the worlds.
         samples: S; 0 for `DOMAINS` draws in each world, or one of a metric. Fewer than these are a part of them.
     """
     beliefs, metric = evidence.beliefs, evidence.metric
     kinds = kinds_of(beliefs.patterns.predicted[:, : beliefs.patterns.models].T)
     outlook = beliefs.outlook(evidence.often)
     if metric is not None:
-        drawn = draw_values(beliefs.label_shares(metric), metric.statistics, metric.value, rng)
+        drawn = draw_values(beliefs.label_shares(metric), metric, rng)
         spread = Outlook.of(drawn, outlook.gain, outlook.most)
         lasting = np.trace(outlook.lasting)
         share = lasting / max(lasting + np.trace(outlook.reducible), np.finfo(float).tiny)
@@ -387,30 +365,19 @@ def draw(evidence: VoteEvidence, rng: np.random.Generator, samples: int = 0) -> 
     return Draws(drawn[: samples or None], beliefs.seed, kinds, beliefs.better, outlook).as_shares()
 
 
-def draw_values(
-    kinds: Iterable[tuple[Ints, Ints, Floats]],
-    statistics: Floats,
-    value: Callable[[Floats], Floats],
-    rng: np.random.Generator,
-) -> Floats:
-    """Draw the models' values in the domain, one draw a world.
+def draw_values(kinds: Iterable[tuple[Ints, Ints, Floats]], metric: MetricByLabel, rng: np.random.Generator) -> Floats:
+    """Draw (S, M) values in the domain, all models together, one draw a world.
 
     Args:
         kinds: (u, M) predictions of rows, -1 for none, (u,) numbers of such rows, and (C, S, u) probabilities of their
             labels in each world; in parts.
-        statistics: (C + 1, C, k) of a row with each answer (the last: none) and each label.
-        value: (..., k) means of statistics -> (...) values.
-        rng: the only source of randomness.
-
-    Returns:
-        (S, M) values, drawn together.
 
     Example:
         >>> predictions, counts = np.array([[0, 1], [1, 1]]), np.array([30, 10])
         >>> sure = np.array([[[1.0, 0.0]], [[0.0, 1.0]]])  # one world, which knows both labels: the first is right
         >>> right = np.array([[[1.0], [0.0]], [[0.0], [1.0]], [[0.0], [0.0]]])
-        >>> kinds, rng = [(predictions, counts, sure)], np.random.default_rng(0)
-        >>> drawn = draw_values(kinds, right, lambda means: means[..., 0], rng)
+        >>> accuracy = MetricByLabel(right, lambda means: means[..., 0])
+        >>> drawn = draw_values([(predictions, counts, sure)], accuracy, np.random.default_rng(0))
         >>> round(float(drawn[0, 0]), 9), bool(0.1 < drawn[0, 1] < 0.4)
         (1.0, True)
     """
@@ -419,10 +386,10 @@ def draw_values(
         weights = rng.standard_gamma(counts, (labels.shape[1], len(counts)))
         weighted = labels.astype(np.float64) * weights  # (C, S, u)
         rows, models = predictions.shape
-        shape = (len(statistics), models, *labels.shape[:2])  # (answers, M, C, S)
-        mass = mass + answers_given(predictions, len(statistics) - 1).T @ weighted.reshape(-1, rows).T
+        shape = (len(metric.statistics), models, *labels.shape[:2])  # (answers, M, C, S)
+        mass = mass + answers_given(predictions, len(metric.statistics) - 1).T @ weighted.reshape(-1, rows).T
         total = total + weights.sum(axis=1)[:, None, None]
-    return value(np.einsum("amcs,ack->smk", mass.reshape(shape), statistics, optimize=True) / total)
+    return metric.value(np.einsum("amcs,ack->smk", mass.reshape(shape), metric.statistics, optimize=True) / total)
 
 
 def _of_differences(covariance: Floats) -> Floats:

@@ -330,8 +330,9 @@ def test_draws_of_a_metric_are_those_of_the_definition(case):
     predicted, classes, rows, labels = case
     metric = metric_named("macro-f1", tuple("abc"[:classes]))
     beliefs = believe(fold(predicted, classes), rows, labels, 0.1, worlds=S)
-    kinds = list(beliefs.label_shares(MetricByLabel(metric.by_label(), metric.value)))
-    found = draw_values(kinds, metric.by_label(), metric.value, np.random.default_rng(1))
+    by_label = MetricByLabel(metric.by_label(), metric.value)
+    kinds = list(beliefs.label_shares(by_label))
+    found = draw_values(kinds, by_label, np.random.default_rng(1))
     rng, sums, total = np.random.default_rng(1), np.zeros((S, len(predicted), 3 * classes)), np.zeros(S)
     for predictions, counts, probable in kinds:
         weights = rng.standard_gamma(counts, (S, len(counts)))
@@ -354,15 +355,8 @@ def test_expected_accuracy_is_that_of_the_vote(case):
     beliefs = believe(fold(predicted, classes), rows, labels, 0.1, worlds=S)
     accuracy = metric_named("accuracy", tuple("abc"[:classes]))
     by_label = MetricByLabel(accuracy.by_label(), accuracy.value)
-    found = np.mean(
-        [
-            draw_values(
-                beliefs.label_shares(by_label), accuracy.by_label(), accuracy.value, np.random.default_rng(seed)
-            )
-            for seed in range(200)
-        ],
-        axis=0,
-    )
+    kinds = list(beliefs.label_shares(by_label))
+    found = np.mean([draw_values(kinds, by_label, np.random.default_rng(seed)) for seed in range(200)], axis=0)
     right = right_in_worlds(*case, 0.1, beliefs, np.ones(predicted.shape))
     np.testing.assert_allclose(found, right.mean(axis=1), atol=0.15)  # a mean of 200 draws, of up to 8 rows
     assert drawn(beliefs, accuracy).values.shape == (S, len(predicted))
