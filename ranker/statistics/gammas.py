@@ -39,24 +39,19 @@ CLOSE = 1e-10
 END_EXPONENT = 34.5
 """The path ends where the integrand is below exp(-END_EXPONENT) = 1e-15 of M(-sigma)."""
 
-_NONE, _ONE = np.zeros(1), np.ones(1)
 
-
-def above_zero(rows: Floats, shapes: Floats = _NONE, weights: Floats = _ONE) -> Floats:
-    """Compute P(X > 0) for each of P sums, to 1e-12.
+def above_zero(rows: Floats, shapes: Floats, weights: Floats) -> Floats:
+    """Return (P,) P(X > 0) of sums, to 1e-12.
 
     Args:
-        rows: (P, K) the d_k of each sum, from -1 to 1. Each sum needs a d_k that is not 0, and where c may be 0 d_k of
-            both signs.
-        shapes: (C,) the values of c; 0 leaves G+ and G- out.
+        rows: (P, K) the d_k of each sum, from -1 to 1, of which one at least is not 0.
+        shapes: (C,) the values of c, above 0.
         weights: (C,) the probability of each.
 
-    Returns:
-        (P,) probabilities.
-
     Example:
-        >>> above_zero(np.array([[0.5, -0.5], [1.0, -0.5]])).round(3).tolist()  # g_1 > g_2, and g_1 > g_2 / 2
-        [0.5, 0.667]
+        >>> rows = np.array([[0.5, -0.5], [1.0, -0.5]])
+        >>> above_zero(rows, np.array([1.0]), np.ones(1)).round(3).tolist()
+        [0.5, 0.611]
     """
     chances = [_above_zero(rows[low : low + CHUNK], shapes, weights) for low in range(0, len(rows), CHUNK)]
     return np.concatenate([np.empty(0), *chances])
@@ -81,9 +76,7 @@ def _above_zero(rows: Floats, shapes: Floats, weights: Floats) -> Floats:
             real, imaginary = real + turn * imaginary, imaginary - turn * real
         value = (1 / np.cosh(v) + 1j * np.tanh(v)) / (real + 1j * imaginary)
         square = 1 - (1j * tau - sigma[sums, None]) ** 2
-        mix = sum(
-            weight * ((1 / square) ** shape if shape else 1) for shape, weight in zip(shapes, weights, strict=True)
-        )
+        mix = sum(weight * (1 / square) ** shape for shape, weight in zip(shapes, weights, strict=True))
         return np.asarray((value * mix).real.sum(axis=1))
 
     everything, nodes = np.arange(len(rows)), 16
@@ -104,12 +97,12 @@ def _saddle(rows: Floats, shapes: Floats, weights: Floats) -> Floats:
     # log M has the derivative sum_k d_k / (1 - s d_k) + 2 c s / (1 - s^2), which grows with s; c is its mean here;
     # 1 / s is infinite at 0
     c = float(shapes @ weights)
-    lowest = np.maximum(-rows.min(axis=1), 1.0 if c > 0 else 0.0)  # M is infinite from -1 / lowest on
+    lowest = np.maximum(-rows.min(axis=1), 1.0)  # M is infinite from -1 / lowest on
     low, high = np.zeros(len(rows)), 0.5 / lowest
     most = high
     for _ in range(12):
         middle = (low + high) / 2
-        rising = (rows / (1 + middle[:, None] * rows)).sum(axis=1) > 2 * c * middle / (1 - middle**2 * (c > 0))
+        rising = (rows / (1 + middle[:, None] * rows)).sum(axis=1) > 2 * c * middle / (1 - middle**2)
         low, high = np.where(rising, middle, low), np.where(rising, high, middle)
     return np.asarray(np.minimum(most, np.maximum(high, 1 / np.sqrt((rows**2).sum(axis=1) + 2 * c))))
 
