@@ -72,16 +72,14 @@ LISTED = 2**22
 
 
 def probabilities(values: Floats, size: int, max_points: int = MAX_TOTAL_POINTS) -> Floats:
-    """Compute the probability that a probe of K examples puts the first model of a pair above the second.
+    """Return (P, F) P(a probe of K examples puts the first model of a pair above the second) + P(tie) / 2.
+
+    They are off by at most `ERROR`; nan where no grid is fine enough, as for scores that differ on very different
+    scales (probabilities within 1e-4 of 0 or 1).
 
     Args:
         values: (M, F, N) scores, higher is better, nan where undefined.
-        size: K.
         max_points: most points of refined grids in all, over the pairs of a method.
-
-    Returns:
-        (P, F) P(first above second) + P(tie) / 2, off by at most `ERROR`; nan where no grid is fine enough, as for
-        scores that differ on very different scales (probabilities within 1e-4 of 0 or 1).
 
     Example:
         >>> accuracy = np.array([[[1.0, 1.0, 0.0, 1.0]], [[1.0, 0.0, 1.0, 0.0]]])  # + - 0 -: two wins, one loss
@@ -98,20 +96,17 @@ def probabilities(values: Floats, size: int, max_points: int = MAX_TOTAL_POINTS)
 
 
 def influence(values: Floats, size: int, decided: Bools, draws: Ints) -> Floats:
-    """Compute the influence of each example on a method's pairwise accuracy.
+    """Return (F, N) influences of each example on a method's pairwise accuracy, with the mean of each method's zero.
 
     The pairwise accuracy A is a function of the examples' weights. Its derivative with respect to that of example i is
-    U_i = K (A_i - A), with A_i the pairwise accuracy of the probes whose first example is i.
+    U_i = K (A_i - A), with A_i the pairwise accuracy of the probes whose first example is i; sum U_i^2 / N^2 estimates
+    the variance of A.
 
     Args:
         values: (M, F, N) scores, higher is better, the models in their true order.
-        size: K.
         decided: (P,) the pairs that A is the mean over.
         draws: (B, K) the examples that each draw shows; its last K - 1 stand for all that may follow the
             first where there are more than B of these and no small grid is fine enough.
-
-    Returns:
-        (F, N) derivatives, with the mean of each method's zero; sum U_i^2 / N^2 estimates the variance of A.
     """
     _, methods, examples = values.shape
     total = np.zeros((methods, examples))

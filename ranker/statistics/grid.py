@@ -109,7 +109,7 @@ class Grid:
         exactly_one = size * self.zero ** (size - 1)
         nothing = np.zeros(2 + 2 * AROUND)
         nothing[[0, 1 + AROUND]] = 0.5, 1.0
-        near_zero = _read(_power(self.spectrum, size), self.points)
+        near_zero = _near_zero(np.fft.irfft(_power(self.spectrum, size), self.points, axis=1))
         near_zero -= exactly_one[:, None] * self.single + (none - exactly_one * self.zero)[:, None] * nothing
         bend = np.abs(np.diff(near_zero[:, 1:], 2, axis=1)).max(axis=1)
         return np.clip(near_zero[:, 0] + exactly_one * self.positive + none / 2, 0.0, 1.0), bend <= BEND
@@ -148,21 +148,6 @@ def _near_zero(masses: Floats) -> Floats:
     """Return (pairs, 2 + 2 AROUND): mass above zero plus half of that at zero, then mass at each point around zero."""
     upper = masses[:, 1 : masses.shape[1] // 2].sum(axis=1) + masses[:, 0] / 2
     return np.column_stack([upper, masses[:, -AROUND:], masses[:, : AROUND + 1]])
-
-
-def _read(spectrum: Complexes, points: int) -> Floats:
-    """Return `_near_zero` of distributions, from their spectra."""
-    sums = 2 + 2 * AROUND
-    if len(spectrum) < sums:
-        return _near_zero(np.fft.irfft(spectrum, points, axis=1))
-    # sums over a distribution are products with its spectrum (Parseval): for many, faster than to transform them back
-    wanted = np.zeros((sums, points))
-    wanted[0, 1 : points // 2] = 1.0
-    wanted[0, 0] = 0.5
-    wanted[np.arange(1, sums), np.arange(-AROUND, AROUND + 1)] = 1.0
-    weights = np.fft.rfft(wanted, axis=1)
-    weights[:, 1:-1] *= 2  # each of these frequencies stands for itself and its conjugate
-    return np.asarray((spectrum.real @ weights.real.T + spectrum.imag @ weights.imag.T) / points)
 
 
 def _power(base: Complexes, exponent: int) -> Complexes:
