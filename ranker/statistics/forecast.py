@@ -11,7 +11,7 @@ Axis letters: M models, B paths, D draws of the models' mean outcomes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -71,10 +71,6 @@ class Forecast:
         low, high: its ends; None for one beyond `most`.
         most: labels that can still be given, or that are looked ahead.
         goal: probability that no model is better than the leader by more than a margin, which is waited for.
-
-    Example:
-        >>> Forecast(12, None, 190, 0.9).times(2)
-        Forecast(low=24, high=None, most=380, goal=0.9)
     """
 
     low: int | None
@@ -82,26 +78,16 @@ class Forecast:
     most: int
     goal: float
 
-    def times(self, size: float) -> Forecast:
-        """Return the forecast in rows, of one in units of this many rows."""
-        low, high = (None if end is None else round(end * size) for end in (self.low, self.high))
-        return replace(self, low=low, high=high, most=round(self.most * size))
-
 
 def forecast_labels(
     outlook: Outlook, rng: np.random.Generator, goal: float, margin: float, now: float = 0.0
 ) -> Forecast:
     """Forecast after how many labels no model is better than the leader by more than a margin, probably enough.
 
-    Args:
-        outlook: what is known now.
-        rng: the only source of randomness.
-        goal: the probability that is enough.
-        margin: the lead that counts, in outcomes.
-        now: the probability that is reached already.
+    The range is from 1 to `outlook.most`; from 0 to 0 if the goal is reached.
 
-    Returns:
-        A range from 1 to `outlook.most`; from 0 to 0 if the goal is reached.
+    Args:
+        margin: the lead that counts, in outcomes.
 
     Example:
         >>> apart = Outlook(np.array([0.8, 0.7]), np.eye(2) * 0.01, np.zeros((2, 2)), 0.1, 1_000)

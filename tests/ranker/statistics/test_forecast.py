@@ -59,9 +59,3 @@ def test_models_far_behind_change_nothing_but_the_draws():
     )
     alone, beside = (forecast_labels(now, np.random.default_rng(0), 0.9, 0.0) for now in (two, many))
     assert beside.low == pytest.approx(alone.low, rel=1)
-
-
-def test_a_forecast_of_clusters_is_one_of_rows():
-    """Each number times the rows of a cluster; an end that is open stays open."""
-    assert Forecast(2, None, 100, 0.9).times(2.5) == Forecast(5, None, 250, 0.9)
-    assert Forecast(0, 0, 0, 0.9).times(2.5) == Forecast(0, 0, 0, 0.9)
