@@ -153,26 +153,21 @@ def fold(
     predicted: Ints,
     classes: int,
     labelled: Ints | None = None,
-    most: int = ROWS,
     strength: Floats | None = None,
     in_domain: Floats | None = None,
     trusted: Bools | None = None,
 ) -> Patterns:
-    """Group the rows of a pool into patterns.
+    """Group the rows of a pool into patterns, without the models that have no say.
+
+    The order of the models affects only the columns of `predicted`. The order of rows has no effect where all are read,
+    unless two models predict each label equally often and agree with the others alike.
 
     Args:
         predicted: (V, N) the label that each model predicts on each row; below 0 where it predicts none.
-        classes: C.
-        labelled: rows that are read in any case.
-        most: how many rows are read, beside these.
+        labelled: rows that are read in any case, beside `ROWS` others.
         strength: (V, N) weight of each prediction, 1 on average; None where all count alike. See `Pool.strength`.
         in_domain: (V,) in-domain accuracies, nan where unknown; None where all are.
         trusted: of the last models, which only vote, whether each is known to be better; None where all are ranked.
-
-    Returns:
-        The patterns, without the models that have no say. The order of the models affects only the columns of
-        `predicted`. The order of rows has no effect where all are read, unless two models predict each label equally
-        often and agree with the others alike.
 
     Raises:
         ValueError: no model, no row, or a label that is none of the classes.
@@ -186,7 +181,7 @@ def fold(
     if predicted.max() >= classes:
         raise ValueError(f"predicted must be labels below {classes} (got {predicted.max()})")
     small = np.maximum(predicted, -1).astype(np.int16)
-    rows_read = _read(small.shape[1], np.zeros(0, dtype=np.int64) if labelled is None else labelled, most)
+    rows_read = _read(small.shape[1], np.zeros(0, dtype=np.int64) if labelled is None else labelled)
     small = small[:, rows_read]
     steps = np.full(small.shape, ALIKE, dtype=np.int16)
     if strength is not None:
@@ -211,18 +206,14 @@ def fold(
 
 
 def says(predicted: npt.NDArray[np.integer[Any]], classes: int, models: int) -> Floats:
-    """Return the part of its weight in the vote that a pool leaves to each model: 1 to those that are ranked.
+    """Return (V,) parts of its weight in the vote that a pool leaves to each model: 1 to those that are ranked.
 
     A model that is not ranked is weak where it agrees with the ranked ones less than they do with each other, by
     Cohen's kappa. It has no say where it guesses, contradicts them, predicts one label, or repeats another.
 
     Args:
         predicted: (V, N) predicted labels; below 0 for none.
-        classes: C.
         models: M, the first, which are ranked.
-
-    Returns:
-        (V,) from 0 to 1.
 
     Example:
         >>> ranked = [[0, 1, 1, 0, 1, 0], [0, 1, 1, 0, 0, 1]]
@@ -244,11 +235,11 @@ def says(predicted: npt.NDArray[np.integer[Any]], classes: int, models: int) -> 
     return say
 
 
-def _read(rows: int, labelled: Ints, most: int) -> Ints:
+def _read(rows: int, labelled: Ints) -> Ints:
     """Return the rows that are read: all, or a sample with the labelled ones."""
-    if rows <= most + len(labelled):  # a pool that is read as a sample of so many, and its labelled rows
+    if rows <= ROWS + len(labelled):  # a pool that is read as a sample of so many, and its labelled rows
         return np.arange(rows)
-    sample = np.random.default_rng(0).choice(rows, most, replace=False)
+    sample = np.random.default_rng(0).choice(rows, ROWS, replace=False)
     return np.union1d(sample, labelled)
 
 
@@ -294,18 +285,12 @@ def answers_given(predictions: Ints, classes: int) -> csr_array:
 
 
 def gather_answers(patterns: Patterns, rows: Ints, labels: Ints, label_noise: float = 0.0) -> Readings:
-    """Gather the answers: a row with several answers has several noisy readings of one label.
+    """Gather (A,) answers, sorted by pattern and label: several to one row are noisy readings of one label.
 
     An answer is the true label with probability 1 - e + e / C and each other one with e / C, e the label noise.
 
     Args:
-        patterns: of the pool.
         rows: (A,) the row of the pool that each answer is about, in any order.
-        labels: (A,) the answers.
-        label_noise: e, from 0 to 1.
-
-    Returns:
-        The answers, sorted by pattern and then by label.
 
     Raises:
         ValueError: a row that is not read, an answer that is none of the classes, or, without noise, two answers to

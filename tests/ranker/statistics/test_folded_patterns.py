@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ranker.statistics import patterns
 from ranker.statistics.patterns import fold, gather_answers
 
 
@@ -98,11 +99,11 @@ def test_several_answers_to_a_row_are_readings_of_one_label():
     assert (found.counts.tolist(), found.rows.tolist()) == ([1], [1])
 
 
-def test_a_large_pool_is_read_in_part():
+def test_a_large_pool_is_read_in_part(monkeypatch):
     """A sample of the rows, always the same, and all that have a label."""
+    monkeypatch.setattr(patterns, "ROWS", 100)
     predicted = np.random.default_rng(0).integers(2, size=(3, 500))
-    found = fold(predicted, 2, np.arange(10), most=100)
-    again = fold(predicted, 2, np.arange(10), most=100)
+    found, again = (fold(predicted, 2, np.arange(10)) for _ in range(2))
     assert (found.pattern_of_row == again.pattern_of_row).all()
     assert (found.pattern_of_row[:10] >= 0).all()
     assert 100 <= found.counts.sum() == (found.pattern_of_row >= 0).sum() <= 110
