@@ -63,16 +63,10 @@ CLOSE = 1e-3
 
 
 def next_rows(beliefs: Beliefs, count: int = 1, goal: Goal = "order", closed: Sequence[int] = ()) -> Ints:
-    """Choose rows to label.
+    """Choose rows to label, the most useful first; fewer where fewer are left.
 
     Args:
-        beliefs: the posterior so far.
-        count: how many rows.
-        goal: what the answers are for.
         closed: rows to leave out, beside those that were answered.
-
-    Returns:
-        (count,) rows, the most useful first; fewer where fewer are left.
 
     Raises:
         ValueError: a goal that is none.

@@ -113,11 +113,7 @@ def measure(
 
     Args:
         values: (M, F, N) scores, higher is better; the models in their true order.
-        ranked: the methods.
-        probe: K.
-        count: the number of draws, B, or "exact" for all probes.
-        decided: (P,) pairs that have a true order.
-        rng: the only source of randomness.
+        count: B, or "exact" for all probes.
 
     Returns:
         The results; and method -> number of pairs whose probability was drawn, since no exact one was available.
@@ -135,7 +131,7 @@ def measure(
             beats = _add(beats, mixed.beats)
             noise = noise_of_difference = np.concatenate([noise, mixed.pairwise_accuracy.var(axis=1) / len(draws)])
     else:
-        simulation, drawn = engine.simulate(values, draws[:count], decided, _deriver(ranked)), {}
+        simulation, drawn = engine.simulate(values, draws[:count], decided, _deriver(ranked.mixed)), {}
         pairwise_accuracy = simulation.pairwise_accuracy
         beats, noise = simulation.beats, intervals.of_draws(pairwise_accuracy)
         noise_of_difference = intervals.of_draws(pairwise_accuracy - pairwise_accuracy[0])
@@ -154,15 +150,10 @@ def measure(
 def influences(
     values: Floats, ranked: Ranked, probe: int, decided: Bools, draws: Ints
 ) -> tuple[Floats, engine.Simulation | None]:
-    """Return the influence of each example on each pairwise accuracy, over all probes; of derived methods from draws.
+    """Return (F, N) influences of each example on each pairwise accuracy, over all probes; from draws if derived.
 
-    Args:
-        values, ranked, probe, decided: as for `measure`.
-        draws: (B, K) the examples that each draw shows.
-
-    Returns:
-        (F, N) derivatives with respect to the examples' weights, those of the derived methods last; and the draws'
-        results of these minus the metric, None where there are none.
+    They are derivatives with respect to the examples' weights, those of the derived methods last; with them are the
+    draws' results of these minus the metric, None where there are none. The arguments are those of `measure`.
     """
     influence = exact.influence(values, probe, decided, draws)
     mixed = _differences(values, ranked, draws, decided)
@@ -175,12 +166,7 @@ def influences(
 def pairwise_accuracies(
     values: Floats, ranked: Ranked, size: int, decided: Bools, rng: np.random.Generator
 ) -> dict[str, float]:
-    """Return each method's pairwise accuracy with probes of another size, a point of the learning curve.
-
-    Args:
-        values, ranked, decided, rng: as for `measure`.
-        size: K.
-    """
+    """Return each method's pairwise accuracy with probes of another size, for a learning curve. See `measure`."""
     draws = engine.draw_probes(rng, values.shape[2], size, MANY // 4)
     beats, _ = _exact(values, ranked, size, decided, draws, ROUGHLY)
     mixed = _differences(values, ranked, draws, decided)
@@ -202,11 +188,11 @@ def _exact(
     return beats, {ranked.names[f]: int(unknown[:, f].sum()) for f in columns}
 
 
-def _deriver(ranked: Ranked) -> engine.Derive:
+def _deriver(mixed: Mapping[str, int]) -> engine.Derive:
     """Return a function that appends the derived methods' scores to (M, F, b) means of draws."""
 
     def derive(means: Floats, draws: Ints) -> Floats:
-        extra = [combined.scores(name, means[:, 0], means[:, column]) for name, column in ranked.mixed.items()]
+        extra = [combined.scores(name, means[:, 0], means[:, column]) for name, column in mixed.items()]
         return np.concatenate([means, np.stack(extra, axis=1)], axis=1) if extra else means
 
     return derive
@@ -217,13 +203,8 @@ def _differences(values: Floats, ranked: Ranked, draws: Ints, decided: Bools) ->
     if not ranked.derived:
         return None
     columns = sorted({0, *ranked.mixed.values()})
-    part = replace(
-        ranked,
-        names=tuple(ranked.names[column] for column in columns),
-        kinds=tuple(ranked.kinds[column] for column in columns),
-        mixed={name: columns.index(column) for name, column in ranked.mixed.items()},
-    )
-    simulation = engine.simulate(values[:, columns], draws, decided, _deriver(part))
+    mixed = {name: columns.index(column) for name, column in ranked.mixed.items()}
+    simulation = engine.simulate(values[:, columns], draws, decided, _deriver(mixed))
     beats, pairwise_accuracy = simulation.beats, simulation.pairwise_accuracy
     last = len(columns)
     lead = pairwise_accuracy[last:] - pairwise_accuracy[0]

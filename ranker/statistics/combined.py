@@ -49,15 +49,11 @@ def names(measured: Sequence[str], designed: str | None) -> dict[str, str]:
 
 
 def scores(name: str, outcome: Floats, other_scores: Floats) -> Floats:
-    """Score the models on each draw; higher is better.
+    """Return (M, B) scores of the models on each draw; only their order within a draw means anything.
 
     Args:
-        name: a combined method.
         outcome: (M, B) the models' mean outcomes on each draw.
-        other: (M, B) their scores by the other method, higher is better.
-
-    Returns:
-        (M, B) scores; only their order within a draw means anything.
+        other_scores: (M, B) those by the other method, higher is better.
     """
     return (
         _with_ties(outcome, other_scores) if name.endswith(TIES) else _standardise(outcome) + _standardise(other_scores)

@@ -90,17 +90,11 @@ def variance_components(
     clusters: Ints | None = None,
     draws: int = INTERVAL_DRAWS,
 ) -> VarianceComponents | str:
-    """Estimate how far members differ by their first part, by their second, and by neither alone.
+    """Estimate how far members differ by their first part, by their second, and by neither alone, or say why not.
 
     Args:
         outcomes: (M, N) of the members, from 0 to 1; nan where a member was not judged, which leaves the row out.
         first, second: (M,) number of each member's first and second part.
-        rng: the only source of randomness.
-        clusters: (N,) the number of each row's cluster; None where rows are independent.
-        draws: S.
-
-    Returns:
-        The components, or the reason why they are undefined, in a line.
 
     Example:
         >>> rng = np.random.default_rng(0)

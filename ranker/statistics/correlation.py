@@ -12,14 +12,10 @@ from ranker.statistics.shift import DistanceMeasure
 
 
 def pearson(first: Floats, second: Floats) -> DistanceMeasure:
-    """Measure Pearson's r with Fisher's interval: tanh(artanh r -+ 1.96 / sqrt(S - 3)).
+    """Measure Pearson's r of (S,) numbers with Fisher's interval: tanh(artanh r -+ 1.96 / sqrt(S - 3)).
 
-    Args:
-        first, second: (S,) a number of each set.
-
-    Returns:
-        r, from -1 to 1; None with fewer than three sets, or where one number is the same for all. The interval needs
-        four sets, and of |r| = 1 it has no width.
+    It is None with fewer than three sets, or where one number is the same for all. The interval needs four sets, and of
+    |r| = 1 it has no width.
 
     Example:
         >>> measure = pearson(np.array([1.0, 2, 3, 4, 5]), np.array([1.0, 2, 2, 4, 6]))
@@ -32,11 +28,7 @@ def pearson(first: Floats, second: Floats) -> DistanceMeasure:
 
 
 def pearson_p(r: float, sets: int) -> float:
-    """Return the two-sided p of Pearson's r, by Student's t with S - 2 degrees of freedom.
-
-    Args:
-        r: from -1 to 1.
-        sets: S, at least three.
+    """Return the two-sided p of Pearson's r of S sets, three at least, by Student's t with S - 2 degrees of freedom.
 
     Example:
         >>> round(pearson_p(0.886, 5), 3)
@@ -55,9 +47,6 @@ def spearman(first: Floats, second: Floats) -> DistanceMeasure:
 
     tanh(artanh rho -+ 1.96 sqrt((1 + rho^2 / 2) / (S - 3))). Equal numbers share the mean of their ranks; those that
     differ in the twelfth decimal are equal.
-
-    Args:
-        first, second: (S,) a number of each set.
 
     Source: Bonett and Wright 2000, "Sample size requirements for estimating Pearson, Kendall and Spearman
     correlations".

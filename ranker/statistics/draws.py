@@ -1,8 +1,8 @@
 """Belief in several models' values in a domain, as draws of all of them together, and what follows from it.
 
-Each kind of evidence has a sampler, a function of the evidence, a generator and S that returns `Draws`: `rows` for
-labelled rows, `vote` for labels and a pool, `likeness` for outcomes and a pool of answers. Whatever is asked of a
-belief is asked here, and nowhere else. Axis letters as in `engine`, and S draws.
+Each kind of evidence has a sampler, a function of the evidence, a generator and S (0 for as many as `sample_count`
+says) that returns `Draws`: `rows` for labelled rows, `vote` for labels and a pool, `likeness` for outcomes and a pool
+of answers. Whatever is asked of a belief is asked here, and nowhere else. Axis letters as in `engine`, and S draws.
 
 - Two models whose values in a draw are within `TIE` are level in it: each counts half to P(better), and models that are
   level at the top share P(best).
@@ -236,9 +236,6 @@ class Draws:
 def mean_of(beliefs: Sequence[Draws]) -> Draws:
     """Return the belief in the models' means over several sets, of beliefs that do not depend on each other.
 
-    Args:
-        beliefs: one for each set, of the same models.
-
     Example:
         >>> sets = [Draws(np.array([[0.9, 0.1], [0.5, 0.5]])), Draws(np.array([[0.5, 0.1], [0.1, 0.5]]))]
         >>> mean_of(sets).values.round(9).tolist()
@@ -267,27 +264,21 @@ def kinds_of(evidence: Floats | Ints) -> Ints:
     return np.asarray(np.unique(flat, axis=0, return_inverse=True)[1].reshape(-1), dtype=np.int64)
 
 
-def undecided_pairs(beats: Floats | Sequence[Sequence[float]], sure: float) -> Bools:
-    """Return (M, M) True where neither of two models is better with a probability of at least `sure`."""
-    above = np.triu(np.asarray(beats), 1)
-    near = np.triu(np.maximum(above, 1 - above) < sure, 1)
-    return np.asarray(near | near.T)
-
-
 def tied_groups(beats: Floats | Sequence[Sequence[float]], sure: float) -> list[list[int]]:
     """Group models so that no two of a group are told apart, and each such pair is in a group.
 
     Greedy: a pair that is in no group yet starts one, which grows in the order of the models.
 
     Args:
-        beats: (M, M) P(the row's model is better than the column's).
         sure: probability at which two models count as told apart.
 
     Example:
         >>> tied_groups([[0.5, 0.7, 0.95], [0.3, 0.5, 0.8], [0.05, 0.2, 0.5]], 0.9)
         [[0, 1], [1, 2]]
     """
-    near = undecided_pairs(beats, sure)
+    above = np.triu(np.asarray(beats), 1)
+    near = np.triu(np.maximum(above, 1 - above) < sure, 1)
+    near |= near.T
     groups, uncovered = list[list[int]](), np.triu(near)
     for i in range(len(near)):
         while uncovered[i].any():

@@ -4,6 +4,10 @@ A ranking method gives each model the mean of its scores over the K examples of 
 that are turned so that *higher is better*, and compares models two at a time.
 
 Axis letters: M models, F methods, N examples, K examples a draw, B draws, P = M (M - 1) / 2 pairs of models.
+`draws` are (B, K) the examples that each draw shows, and `decided` are (P,) the pairs that have a true order.
+
+In all modules here a generator `rng` is the only source of randomness of what takes one, and `clusters` are (N,)
+numbers of the rows' clusters, in any order; None where rows are independent.
 """
 
 from __future__ import annotations
@@ -35,16 +39,7 @@ def none_if_nan(value: float) -> float | None:
 
 
 def draw_probes(rng: np.random.Generator, examples: int, size: int, count: int) -> Ints:
-    """Draw probes: K of N examples, each with replacement; all methods and models share them.
-
-    Args:
-        rng: the only source of randomness.
-        examples: N.
-        size: K.
-        count: B.
-
-    Returns:
-        (B, K) indices of examples.
+    """Return (B, K) examples, K of N for each probe, with replacement; all methods and models share them.
 
     Raises:
         ValueError: a number below 1.
@@ -66,15 +61,9 @@ def defined_for_all(values: Floats) -> Bools:
 
 
 def means(values: Floats, draws: Ints) -> Floats:
-    """Average each model's scores over each draw.
+    """Return (M, F, B) mean (M, F, N) scores over each draw, of the examples that are defined for all models: not nan.
 
-    Args:
-        values: (M, F, N) scores, nan where undefined.
-        draws: (B, K) the examples that each draw shows.
-
-    Returns:
-        (M, F, B) means over the draw's examples that are defined for all models. A draw with none of them leaves all
-        models equal, at 0.
+    A draw without such an example leaves all models equal, at 0.
 
     Example:
         >>> means(np.array([[[0.0, 1.0, np.nan]]]), np.array([[0, 1], [1, 2], [2, 2]]))
@@ -110,13 +99,7 @@ def pairs(models: int) -> Ints:
 
 
 def compare_pairs(scores: Floats) -> npt.NDArray[np.int8]:
-    """Compare the models of each pair, draw by draw.
-
-    Args:
-        scores: (M, F, B), higher is better.
-
-    Returns:
-        (P, F, B) in half points: 2 where the first model scores higher, 1 for a tie, 0 where it scores lower.
+    """Return (P, F, B) half points of a pair's first model by (M, F, B) scores: 2 if it is higher, 1 for a tie, else 0.
 
     Example:
         >>> compare_pairs(np.array([[[0.9, 0.3, 0.1]], [[0.5, 0.1 + 0.2, 0.6]]])).tolist()
@@ -149,18 +132,13 @@ class Simulation:
 
 
 def simulate(values: Floats, draws: Ints, decided: Bools, derive: Derive = lambda means, draws: means) -> Simulation:
-    """Let every method rank the models from every draw.
+    """Let every method rank the models from every draw; memory stays bounded (see `CHUNK`).
 
     Args:
         values: (M, F, N) scores, higher is better, nan where undefined; the models in their true order, best first.
-        draws: (B, K) the examples that each draw shows.
         decided: (P,) pairs whose truth is known and no tie; the first model of such a pair is the better one.
         derive: maps (M, F, b) means and their (b, K) draws to (M, F', b) scores to be ranked by, for methods that are
             no means.
-
-    Returns:
-        How often each pair was won over the draws, and how many pairs each draw put right; memory stays bounded (see
-        `CHUNK`).
 
     Raises:
         ValueError: there is no draw.
@@ -182,11 +160,7 @@ def simulate(values: Floats, draws: Ints, decided: Bools, derive: Derive = lambd
 def expected_ranks(beats: Floats, models: int) -> Floats:
     """Return (M, F) ranks, 1 for the best, averaged over draws; models that tie share ranks.
 
-    rank(a) = 1 + sum over b of (P(b beats a) + P(tie) / 2).
-
-    Args:
-        beats: (P, F) probability that the first model of a pair scores higher, plus half that of a tie.
-        models: M.
+    rank(a) = 1 + sum over b of (P(b beats a) + P(tie) / 2), by beats as in `Simulation`.
 
     Example:
         >>> expected_ranks(np.array([[1.0], [0.5], [0.0]]), 3).ravel()

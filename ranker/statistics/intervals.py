@@ -24,7 +24,7 @@ Z95 = 1.959963984540054
 
 
 def drawn_influence(pairwise_accuracy: Floats, draws: Ints, examples: int) -> Floats:
-    """Estimate the influence of each example on a pairwise accuracy from draws.
+    """Estimate the (F, N) influence of each example on a pairwise accuracy from draws: its derivative by weights.
 
     U_i = N Cov(c_i, a), with c_i the count of example i in a draw and a the draw's pairwise accuracy. The noise of B
     draws adds K Var(a) / B to the variance computed from it, which the caller subtracts. `exact.influence` is better
@@ -32,11 +32,6 @@ def drawn_influence(pairwise_accuracy: Floats, draws: Ints, examples: int) -> Fl
 
     Args:
         pairwise_accuracy: (F, B) of each draw, or a difference of two such.
-        draws: (B, K) the examples that each draw shows.
-        examples: N.
-
-    Returns:
-        (F, N) derivatives of the mean over draws with respect to the weight of each example.
 
     Source: Efron 2014, "Estimation and accuracy after model selection", section 3; the correction: Wager, Hastie,
     Efron 2014, "Confidence intervals for random forests", section 2.
@@ -48,14 +43,11 @@ def drawn_influence(pairwise_accuracy: Floats, draws: Ints, examples: int) -> Fl
 
 
 def variance(influence: Floats, noise: Floats) -> Floats:
-    """Return the variance of an estimate over populations of N examples: sum U_i^2 / N^2, corrected for draws.
+    """Return (F,) variances over populations of N examples: sum U_i^2 / N^2, corrected for draws; at least 0.
 
     Args:
         influence: (F, N) derivatives U_i with respect to the examples' weights.
         noise: (F,) a variance on top (of the draws), or to be taken off (the noise in U).
-
-    Returns:
-        (F,) variances, at least 0.
 
     Source: Efron 1982, "The jackknife, the bootstrap and other resampling plans", chapter 6.
     """
@@ -97,18 +89,10 @@ def of_difference(estimate: Floats, variance: Floats) -> tuple[Floats, Floats]:
 
 
 def over_models(pairwise_accuracy: Floats, decided: Bools, models: int) -> tuple[Floats, Floats]:
-    """Return the 95 % interval of a mean over pairs, over the choice of the models, cut at 0 and 1.
+    """Return (F,) ends of the 95 % interval of a mean over (P, F) pairs, over the choice of the models, cut at 0 and 1.
 
     It is the jackknife that leaves out one model with all its pairs, with a t quantile of M - 1 degrees of freedom; nan
     with fewer than three models, or where one model is in all pairs.
-
-    Args:
-        pairwise_accuracy: (P, F) of each pair by itself.
-        decided: (P,) pairs that count.
-        models: M.
-
-    Returns:
-        (F,) lower and (F,) upper ends.
 
     Source: Arvesen 1969, "Jackknifing U-statistics".
     """

@@ -68,13 +68,9 @@ class Friedman:
 
 
 def ranks(values: Floats) -> Floats:
-    """Rank the models on each set, 1 for the highest value; equal ones share the mean of their ranks.
+    """Return (M, S) ranks of the models on each set by (M, S) values, 1 for the highest; equal ones share their mean.
 
-    Args:
-        values: (M, S), higher is better, nan where a model has none.
-
-    Returns:
-        (M, S), nan where there is no value.
+    They are nan where a model has no value.
 
     Example:
         >>> ranks(np.array([[0.9, 0.5], [0.8, 0.5], [0.7, np.nan]])).tolist()
@@ -86,13 +82,10 @@ def ranks(values: Floats) -> Floats:
 
 
 def impute_ranks(ranked: Floats) -> Floats:
-    """Give models without a value on a set its middle rank, and spread the other ranks around it.
+    """Give models without a value on a set its middle rank, and spread the other (M, S) ranks around it.
 
     On a set that m of M models have, rank r becomes r (M + 1) / (m + 1), and that of the others (M + 1) / 2: so the
     ranks of each set have the mean (M + 1) / 2.
-
-    Args:
-        ranked: (M, S) from `ranks`.
 
     Example:
         >>> impute_ranks(np.array([[1.0], [2.0], [np.nan]])).tolist()
@@ -105,19 +98,12 @@ def impute_ranks(ranked: Floats) -> Floats:
 
 
 def friedman(values: Floats, names: Sequence[str]) -> Friedman | None:
-    """Test whether the models' ranks differ at all, and group the models that do not differ.
+    """Test whether the models' ranks by (M, S) values differ at all, and group the models that do not differ.
 
     With R_m the mean rank of a model, chi2 = 12 S / (M (M + 1)) sum of (R_m - (M + 1) / 2)^2, over 1 less the share of
     ties. If the models do equally well, all orders of a set's ranks are equally probable. p counts them if they are
     few; else it is of F = (S - 1) chi2 / (S (M - 1) - chi2) with M - 1 and (M - 1)(S - 1) degrees of freedom, which is
-    too small for few sets of few models.
-
-    Args:
-        values: (M, S), none missing.
-        names: (M,) of the models.
-
-    Returns:
-        The test; None with fewer than three models or sets, or where all are tied everywhere.
+    too small for few sets of few models. None with fewer than three models or sets, or where all are tied everywhere.
 
     Example:
         >>> test = friedman(np.array([[0.9, 0.8, 0.7, 0.9], [0.8, 0.7, 0.6, 0.8], [0.7, 0.6, 0.5, 0.7]]), "abc")
@@ -170,29 +156,26 @@ def _p_of_f(statistic: float, models: int, sets: int) -> float:
     return 0.0 if left <= TIE else float(fdtrc(models - 1, (models - 1) * (sets - 1), (sets - 1) * statistic / left))
 
 
-def critical_difference(models: int, sets: int, alpha: float = ALPHA) -> float:
+def critical_difference(models: int, sets: int) -> float:
     """Return the least difference of two mean ranks that Nemenyi's test tells from none.
 
     CD = q sqrt(M (M + 1) / (6 S)), with q the quantile of the studentised range of M means, over sqrt(2).
 
     Example:
-        >>> round(critical_difference(4, 14), 2), round(critical_difference(4, 14, 0.1), 2)  # Demsar: 1.25, 1.12
-        (1.25, 1.12)
+        >>> round(critical_difference(4, 14), 2)
+        1.25
 
     Source: Nemenyi 1963; Demsar 2006, section 3.2.2.
     """
     from scipy.stats import studentized_range
 
-    return float(studentized_range.ppf(1 - alpha, models, np.inf) * np.sqrt(models * (models + 1) / (12 * sets)))
+    return float(studentized_range.ppf(1 - ALPHA, models, np.inf) * np.sqrt(models * (models + 1) / (12 * sets)))
 
 
 def nemenyi(apart: Floats, models: int, sets: int) -> Floats:
     """Return (P,) p of Nemenyi's test that two models have the same mean rank, corrected for all pairs of models.
 
-    Args:
-        apart: (P,) distance of the mean ranks of two models, over sets that all models have.
-        models: the number of models.
-        sets: the number of sets.
+    It is by (P,) distances of the mean ranks of two models, over sets that all models have.
 
     Example:
         >>> nemenyi(np.array([0.0, 1.25]), 4, 14).round(2).tolist()
@@ -210,12 +193,7 @@ def nemenyi(apart: Floats, models: int, sets: int) -> Floats:
 def groups(mean_ranks: Floats, difference: float) -> list[tuple[int, ...]]:
     """Group the models that a critical difference does not tell apart: the bars of its diagram.
 
-    Args:
-        mean_ranks: (M,).
-        difference: the critical one.
-
-    Returns:
-        Groups of two and more models, by mean rank, none within another.
+    Groups are of two and more models, by (M,) mean rank, none within another.
 
     Example:
         >>> groups(np.array([1.0, 3.0, 2.0, 5.0]), 1.5)
@@ -230,17 +208,10 @@ def groups(mean_ranks: Floats, difference: float) -> list[tuple[int, ...]]:
 
 
 def signed_rank(differences: Floats, rng: np.random.Generator) -> float:
-    """Run Wilcoxon's signed-rank test that differences lie as far above 0 as below: exact, also with ties.
+    """Return the two-sided p of Wilcoxon's test that (S,) differences lie as far above 0 as below: exact with ties.
 
     Differences of 0 are left out; the others are ranked by their size, and the signs of the ranks are flipped in all
-    ways (drawn where they are too many: see `significance.sign_flip`).
-
-    Args:
-        differences: (S,) of two models on each set.
-        rng: the only source of randomness, read only where signs are drawn.
-
-    Returns:
-        p, two-sided; 1 where nothing differs.
+    ways (drawn where they are too many: see `significance.sign_flip`). It is 1 where nothing differs.
 
     Example:
         >>> round(signed_rank(np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6]), np.random.default_rng(0)), 9)
@@ -257,7 +228,7 @@ def signed_rank(differences: Floats, rng: np.random.Generator) -> float:
 def bayesian_signed_rank(
     differences: Floats, rope: float, rng: np.random.Generator, draws: int | None = None
 ) -> tuple[Floats, Floats, Floats]:
-    """Estimate the probabilities that the first model is better by more than a margin, as good, or worse.
+    """Return (P,) probabilities that the first model of a pair is better by more than a margin, as good, or worse.
 
     These hold for sets like the given ones. The sets have weights w from a Dirichlet distribution, with parameter 1 for
     each and 1/2 for a pseudo-set without a difference. A pair of sets i, j (also i = j) favours the first model where
@@ -267,11 +238,7 @@ def bayesian_signed_rank(
     Args:
         differences: (P, S) of two models each, on each set.
         rope: half the width of the region of practical equivalence, a fraction.
-        rng: the only source of randomness.
-        draws: draws of the weights; None for `DRAWS`, or fewer where pairs and sets are many.
-
-    Returns:
-        (P,) P(better), P(as good) and P(worse) of the first model of each pair; they sum to 1.
+        draws: of the weights; None for `DRAWS`, or fewer where pairs and sets are many.
 
     Example:
         >>> shares = bayesian_signed_rank(np.array([[0.05, 0.06, 0.04, 0.05]]), 0.01, np.random.default_rng(0))
@@ -310,7 +277,7 @@ def resample_means(
     rng: np.random.Generator,
     draws: int = RESAMPLES,
 ) -> Floats:
-    """Resample the models' mean values over other tasks like these, and over other rows of each set.
+    """Return (M, B) models' mean values, resampled over other tasks like these, and over other rows of each set.
 
     Tasks are drawn with replacement; the sets of a task are averaged first. Where the rows of a set are known, they are
     drawn with replacement, too, the same for all models; else each value gets a normal error, if its size is known. The
@@ -322,11 +289,6 @@ def resample_means(
         outcomes: for each set the outcomes (M, N) whose means are its values; None where they are unknown.
         beats: for each set (M, M) P(the row's model is better than the column's); None where it is unknown.
         tasks: (S,) the task of each set, numbered from 0.
-        rng: the only source of randomness.
-        draws: B.
-
-    Returns:
-        (M, B) means over tasks.
     """
     models = len(values)
     sizes = np.bincount(tasks)
@@ -357,14 +319,9 @@ def _means_of_rows(outcomes: Floats, rng: np.random.Generator, draws: int) -> Fl
 
 
 def rank_intervals(means: Floats) -> tuple[Ints, Ints, Floats]:
-    """Compute intervals of the models' ranks by their means, and the share of draws in which each is first.
+    """Return (M,) low and (M,) high ends of the 95 % intervals of ranks by (M, B) means, and shares of draws as first.
 
-    Args:
-        means: (M, B) from `resample_means`.
-
-    Returns:
-        (M,) lower and (M,) upper ends of the 95 % intervals of the ranks, and (M,) the shares of draws in which each is
-        first; models that are first together share a draw.
+    Models that are first together share a draw.
 
     Example:
         >>> [array.tolist() for array in rank_intervals(np.array([[3.0, 3.0], [1.0, 2.0], [2.0, 1.0]]))]

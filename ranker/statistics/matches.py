@@ -63,11 +63,6 @@ class Matches:
 def draw(evidence: Matches, rng: np.random.Generator, samples: int = 0) -> Draws:
     """Draw models' values of the metric in the domain that the pool is a random sample of.
 
-    Args:
-        evidence: of a pool and labelled rows.
-        rng: the only source of randomness.
-        samples: S; 0 for as many as `sample_count` says.
-
     Example:
         >>> rng = np.random.default_rng(0)
         >>> right = rng.random((3, 40)) < [[0.9], [0.7], [0.4]]

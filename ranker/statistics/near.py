@@ -49,7 +49,6 @@ def find_near_repeats(reference: WordVectors, queries: WordVectors, rng: np.rand
 
     Args:
         reference, queries: texts with the same numbers of words.
-        rng: of the hash functions.
 
     Example:
         >>> reference = WordVectors(np.arange(20), np.array([10, 20]))
@@ -71,10 +70,8 @@ def find_near_repeats(reference: WordVectors, queries: WordVectors, rng: np.rand
         low, high = (np.searchsorted(keys[0][nonempty], keys[1][left], side=side) for side in ("left", "right"))
         for text, first, last in zip(left[high > low], low[high > low], high[high > low], strict=True):
             query = sets[1].of(text)
-            repeats[text] = any(
-                _jaccard(query, sets[0].of(candidate)) >= ALIKE
-                for candidate in nonempty[first : min(last, first + CANDIDATES)]
-            )
+            candidates = (sets[0].of(candidate) for candidate in nonempty[first : min(last, first + CANDIDATES)])
+            repeats[text] = any(len(query & shingles) / len(query | shingles) >= ALIKE for shingles in candidates)
     return repeats
 
 
@@ -117,9 +114,6 @@ def _keys(sets: _Sets, salts: Hashes) -> Hashes:
 def mix_bits(numbers: Hashes) -> Hashes:
     """Return each number with its bits mixed, as a hash of it; products wrap around.
 
-    Args:
-        numbers: of any shape.
-
     Example:
         >>> int(mix_bits(np.array([1], dtype=np.uint64))[0])
         10451216379200822465
@@ -130,7 +124,3 @@ def mix_bits(numbers: Hashes) -> Hashes:
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return mixed ^ (mixed >> np.uint64(31))
-
-
-def _jaccard(first: set[int], second: set[int]) -> float:
-    return len(first & second) / len(first | second)

@@ -23,16 +23,10 @@ MIN_DISTANCE = 1e-6
 
 
 def normal_draws(means: Floats, errors: Floats, beats: Floats, rng: np.random.Generator, samples: int) -> Draws:
-    """Draw mean outcomes from means, errors and probabilities of each order.
+    """Draw mean outcomes from (M,) means, (M,) errors and (M, M) probabilities of each order.
 
     The variance of a difference follows from P(a beats b) = Phi((mean_a - mean_b) / sd). Where that says nothing, the
     correlation is the median over the other pairs, or 0. Negative eigenvalues are set to 0, and the errors are kept.
-
-    Args:
-        means, errors: (M,) of the mean outcomes.
-        beats: (M, M) P(the model of the row is better than that of the column).
-        rng: the only source of randomness.
-        samples: S.
     """
     from scipy.special import ndtri
 
@@ -58,20 +52,14 @@ def normal_draws(means: Floats, errors: Floats, beats: Floats, rng: np.random.Ge
     return Draws(np.asarray(means + rng.standard_normal((samples, len(means))) @ root.T))
 
 
-def next_labels(beliefs: Sequence[Draws], labels: Ints, first: int, second: int, count: int = NEXT) -> Ints:
-    """Share the next labels among sets, so that they tell most of the difference of two models' means over sets.
+def next_labels(beliefs: Sequence[Draws], labels: Ints, first: int, second: int) -> Ints:
+    """Share `NEXT` labels among sets, so that they tell most of the difference of two models' means over sets.
 
     The variance v_s of a set's draws of the difference shrinks as 1 over its labels n_s. Each label goes to the set
     where it takes most off the variance of the mean difference, sum of v_s / S^2.
 
     Args:
-        beliefs: for each set, of the same models.
         labels: (S,) numbers of labelled rows, n_s.
-        first, second: the models.
-        count: labels to share.
-
-    Returns:
-        (S,) labels; they sum to `count`.
 
     Example:
         >>> rng = np.random.default_rng(0)
@@ -83,6 +71,6 @@ def next_labels(beliefs: Sequence[Draws], labels: Ints, first: int, second: int,
         np.array([(belief.values[:, first] - belief.values[:, second]).var() for belief in beliefs]) * labels
     )  # over labels: variance
     added = np.zeros(len(beliefs), dtype=np.int64)
-    for _ in range(count):
+    for _ in range(NEXT):
         added[int((spread / (labels + added) - spread / (labels + added + 1)).argmax())] += 1
     return added

@@ -8,15 +8,10 @@ from factors.types import Floats
 
 
 def places(distances: Floats) -> Floats:
-    """Place points by classical scaling to two dimensions.
+    """Place points by classical scaling of (S, S) distances to (S, 2) coordinates around 0.
 
     The axes are those of the greatest variance, and the first point that is off an axis lies on its positive side.
-
-    Args:
-        distances: (S, S) symmetric, 0 on the diagonal.
-
-    Returns:
-        (S, 2) points around 0; where points lie on a line, the second coordinate is 0.
+    Where points lie on a line, the second coordinate is 0.
 
     Example:
         >>> places(np.array([[0.0, 2.0], [2.0, 0.0]])).round(3).tolist()

@@ -25,7 +25,8 @@ numbers, n_ab is the sum of a's leads, in units.
 All else that is asked of this belief has no closed form: `rows` draws from the same model.
 
 Sources: Ferguson 1973, "A Bayesian analysis of some nonparametric problems"; Rubin 1981, "The Bayesian bootstrap";
-Varin, Reid, Firth 2011 (powers of pairwise likelihoods). Axis letters as in `engine`.
+Varin, Reid, Firth 2011 (powers of pairwise likelihoods). Axis letters as in `engine`; `outcomes` are (M, K), of each
+model on each labelled row, from 0 to 1.
 """
 
 from __future__ import annotations
@@ -49,13 +50,7 @@ PAIRS = 512
 
 
 def wins(outcomes: Floats) -> Ints:
-    """Count the rows on which one model is better than another, by more than `TIE`.
-
-    Args:
-        outcomes: (M, K) of each model on each labelled row, from 0 to 1.
-
-    Returns:
-        (M, M) rows on which the model of the row is better than that of the column.
+    """Return (M, M) counts of rows on which the row's model is better than the column's, by more than `TIE`.
 
     Example:
         >>> wins(np.array([[1.0, 1.0, 0.5], [1.0, 0.0, 0.4]])).tolist()
@@ -68,13 +63,7 @@ def wins(outcomes: Floats) -> Ints:
 
 
 def gains(outcomes: Floats) -> Floats:
-    """Sum up each model's leads over each other: n_ab, the number of rows where outcomes are 0 and 1.
-
-    Args:
-        outcomes: (M, K) of each model on each labelled row, from 0 to 1.
-
-    Returns:
-        (M, M) sum of the leads of the row's model over the column's, on the rows where it is the better one.
+    """Return (M, M) sums of the leads of the row's model over the column's: n_ab, counts where outcomes are 0 and 1.
 
     Example:
         >>> gains(np.array([[1.0, 1.0, 0.5], [1.0, 0.0, 0.75]])).round(9).tolist()
@@ -92,13 +81,7 @@ def _right_or_wrong(outcomes: Floats) -> bool:
 
 
 def weigh(outcomes: Floats) -> Floats:
-    """Weigh the priors by how one-sided the disagreements of these models are.
-
-    Args:
-        outcomes: (M, K) of each model on each labelled row, from 0 to 1.
-
-    Returns:
-        (3,) the weight of each c of `PRIORS`; they sum to 1.
+    """Return the weight of each c of `PRIORS`, by how one-sided the disagreements of these models are; they sum to 1.
 
     Example:
         >>> nested = np.tril(np.ones((4, 4)))  # each model is right wherever the one before it is
@@ -115,14 +98,9 @@ def weigh(outcomes: Floats) -> Floats:
 
 
 def more_accurate(outcomes: Floats) -> Floats:
-    """Compute for each two models the probability that the one is better in the domain than the other.
+    """Return (M, M) P(the row's model is better in the domain than the column's); 1/2 on the diagonal.
 
-    Args:
-        outcomes: (M, K) of each model on each labelled row, from 0 to 1.
-
-    Returns:
-        (M, M) P(the model of the row is better than that of the column); 1/2 on the diagonal. P(a better) and
-        P(b better) sum to 1 exactly.
+    P(a better) and P(b better) sum to 1 exactly.
 
     Example:
         >>> more_accurate(np.array([[1.0, 1.0, 1.0], [1.0, 0.0, 0.0]])).round(2).tolist()
@@ -130,10 +108,13 @@ def more_accurate(outcomes: Floats) -> Floats:
         >>> more_accurate(np.array([[0.9, 0.8, 0.7], [0.9, 0.2, 0.6]])).round(2).tolist()
         [[0.5, 0.69], [0.31, 0.5]]
     """
+    from scipy.special import betainc
+
     weights, outcomes = weigh(outcomes), _round_outcomes(outcomes) / unit_of(outcomes)
     first, second = np.triu_indices(len(outcomes), 1)
     gained = gains(outcomes)
-    above = _by_counts(gained[first, second], gained[second, first], weights)
+    won, lost = gained[first, second][:, None], gained[second, first][:, None]
+    above = betainc(lost + PRIORS, won + PRIORS, 0.5) @ weights  # right for differences of -1, 0 or 1 units
     if not _right_or_wrong(outcomes):
         for low in range(0, len(first), PAIRS):
             apart = outcomes[first[low : low + PAIRS]] - outcomes[second[low : low + PAIRS]]
@@ -145,18 +126,8 @@ def more_accurate(outcomes: Floats) -> Floats:
     return better
 
 
-def _by_counts(won: Floats, lost: Floats, weights: Floats) -> Floats:
-    """Return (P,) probabilities that the first is better in the domain, for differences of -1, 0 or 1 units."""
-    from scipy.special import betainc
-
-    return np.asarray(betainc(lost[:, None] + PRIORS, won[:, None] + PRIORS, 0.5) @ weights)
-
-
 def unit_of(outcomes: Floats) -> float:
     """Return the mean size of differences between models, each weighed by itself; 1 if there are none.
-
-    Args:
-        outcomes: (M, K) of each model on each labelled row, from 0 to 1.
 
     Example:
         >>> unit_of(np.array([[1.0, 0.0], [0.0, 0.0]])), unit_of(np.array([[0.5, 0.0], [0.25, 0.0]]))
@@ -177,10 +148,6 @@ def _round_outcomes(outcomes: Floats) -> Floats:
 
 
 def label_gain(outcomes: Floats) -> float:
-    """Return the share by which one more label raises the precision of mean outcomes: 1 by all rows, the prior's, too.
-
-    Args:
-        outcomes: (M, K) of each model on each labelled row, from 0 to 1.
-    """
+    """Return the share by which a label raises the precision of mean outcomes: 1 by all rows, the prior's, too."""
     prior_rows = 4 * float(weigh(outcomes) @ PRIORS)
     return 1 / (float(outcomes.shape[1]) + prior_rows)

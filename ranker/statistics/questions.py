@@ -23,7 +23,6 @@ class Inquiry:
     """A question about answers to a row.
 
     Attributes:
-        row: the row.
         models: models whose answers to it are meant, in the order in which they stand.
     """
 
@@ -44,9 +43,7 @@ def of_pairs(present: Bools, seed: int, earlier: Sequence[Inquiry] = (), most: i
 
     Args:
         present: (M, N) answers that there are.
-        seed: of rows, pairs and sides.
         earlier: questions that were asked before, as they were asked.
-        most: limit on the number of questions.
 
     Example:
         >>> questions = of_pairs(np.ones((3, 4), dtype=bool), seed=0)
@@ -80,9 +77,7 @@ def of_pairs(present: Bools, seed: int, earlier: Sequence[Inquiry] = (), most: i
 def of_rows(present: Bools, seed: int, earlier: Sequence[Inquiry] = (), most: int = MOST) -> list[Inquiry]:
     """Return questions how good an answer is: earlier ones, then the answers of one random row after the other.
 
-    Args:
-        present, earlier, most: as for `of_pairs`; the last row is whole.
-        seed: of rows, and of the order of a row's answers.
+    The last row is whole; see `of_pairs`.
 
     Example:
         >>> questions = of_rows(np.ones((2, 3), dtype=bool), seed=0)

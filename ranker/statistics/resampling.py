@@ -54,14 +54,9 @@ change it by any amount."""
 
 
 def derive(value: Value) -> engine.Derive:
-    """Return the scores function of `engine.simulate` for a metric of means of statistics.
+    """Return the scores function of `engine.simulate` for a metric: (M, k, B) means, and the draws -> (M, 1, B) values.
 
-    Args:
-        value: the metric.
-
-    Returns:
-        A function that maps (M, k, B) means, and the draws, to (M, 1, B) values. Give `engine.simulate` the statistics
-        as (M, k, N), nan where there is nothing to judge.
+    Give `engine.simulate` the statistics as (M, k, N), nan where there is nothing to judge.
 
     Example:
         >>> squared = derive(lambda means: means[..., 0] ** 2)
@@ -80,20 +75,15 @@ def intervals(
     clusters: Ints | None = None,
     samples: int = INTERVAL_DRAWS,
 ) -> list[tuple[float, float]]:
-    """Compute the 95 % intervals of models' values and of differences, all from the same draws of weights.
+    """Return the ends of 95 % intervals of models' values and of differences, all from the same draws of weights.
+
+    Where `unseen` is None nothing bounds a missed row: they are nan where all rows, or clusters, are alike, or fewer
+    than `APART` tell the two models apart.
 
     Args:
         statistics: (M, N, k) of the rows that all models were judged on.
-        value: the metric.
         unseen: (2, R, k) rows that may have been missed, answered rightly and wrongly; None where there are none.
         quantities: of each interval the model, or the two models whose difference it is of.
-        rng: the only source of randomness.
-        clusters: (N,) the number of each row's cluster; None where rows are independent.
-        samples: S.
-
-    Returns:
-        The lower and the upper end of each. Where `unseen` is None nothing bounds a missed row: they are nan where all
-        rows, or clusters, are alike, or fewer than `APART` tell the two models apart.
 
     Raises:
         ValueError: a statistic is nan, or shapes do not agree.
@@ -120,7 +110,7 @@ def intervals(
 def swap_test(
     statistics: Floats, value: Value, rng: np.random.Generator, clusters: Ints | None = None
 ) -> tuple[float, Test]:
-    """Test whether two models may be equally good, by exchanging their answers.
+    """Test whether two models may be equally good, by exchanging their answers; p is 1 where no row tells them apart.
 
     If they are, their answers on a row, or on the rows of a cluster, can be swapped. So
 
@@ -131,12 +121,6 @@ def swap_test(
 
     Args:
         statistics: (2, N, k) of the rows that both models were judged on.
-        value: the metric.
-        rng: the only source of randomness, read only where exchanges are drawn.
-        clusters: (N,) the number of each row's cluster; None where rows are independent.
-
-    Returns:
-        p, and the test that it is: "sign-flip" or "sign-flip-drawn". p is 1 where no row tells the two apart.
 
     Raises:
         ValueError: a statistic is nan, or shapes do not agree.
@@ -230,19 +214,12 @@ def weighted_sums(weights: Floats, units: RowUnits) -> tuple[Floats, Floats]:
 
 @dataclass(frozen=True, eq=False)
 class _Quantity:
-    """A model's value, or the difference of two.
-
-    Attributes:
-        models: one or two.
-        value: (..., M, k) means of these models -> (...).
-        extra: of the lower and the upper end, the (M, k) statistics of the row that is added, and its size.
-        tail: share of the draws beyond an end.
-    """
+    """A model's value, or the difference of two."""
 
     models: list[int]
-    value: Callable[[Floats], Floats]
-    extra: list[tuple[Floats, float]]
-    tail: float
+    value: Callable[[Floats], Floats]  # (..., M, k) means of these models -> (...)
+    extra: list[tuple[Floats, float]]  # of either end, the (M, k) statistics of the row that is added, and its size
+    tail: float  # share of the draws beyond an end
 
 
 def _quantity(units: RowUnits, models: list[int], value: Value, unseen: Floats | None) -> _Quantity | None:

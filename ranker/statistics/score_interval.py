@@ -35,15 +35,11 @@ STEPS = 44
 
 
 def of_counts(better: int, worse: int, rows: int, critical: float) -> tuple[float, float]:
-    """Return the interval of a difference of two accuracies on the same, independent rows.
+    """Return the ends of the interval of a difference of two accuracies on the same N independent rows.
 
     Args:
         better, worse: rows that the first model alone, and the second alone, has right.
-        rows: N.
         critical: the quantile of z.
-
-    Returns:
-        The lower and the upper end.
 
     Example:
         >>> [round(end, 3) for end in of_counts(7, 1, 12, 1.96)]
@@ -58,15 +54,12 @@ def of_counts(better: int, worse: int, rows: int, critical: float) -> tuple[floa
 
 
 def of_sums(sums: Floats, sizes: Floats, critical: float) -> tuple[float, float]:
-    """Return the interval of a mean difference of any outcomes in [0, 1], of independent clusters of rows.
+    """Return the ends of the interval of a mean difference of outcomes in [0, 1], of independent clusters of rows.
 
     Args:
         sums: (G,) the differences of each cluster's rows, summed; of independent rows the differences.
         sizes: (G,) how many rows each has.
         critical: the quantile of z.
-
-    Returns:
-        The lower and the upper end.
 
     Example:
         >>> sums, sizes = np.repeat([1.0, -1.0, 0.0], [7, 1, 4]), np.ones(12)

@@ -39,13 +39,11 @@ CHUNK = 2**20
 def mcnemar(better: Ints, worse: Ints) -> Floats:
     """Run McNemar's exact two-sided test: of the rows that one model alone has right, each has half of them.
 
-    p = 2 P(X <= min(better, worse)), X binomial (better + worse, 1/2), at most 1.
+    p = 2 P(X <= min(better, worse)), X binomial (better + worse, 1/2), at most 1. It is 1 where no row tells them
+    apart.
 
     Args:
         better, worse: any shape, rows that the first model had right and the second wrong, and the other way round.
-
-    Returns:
-        p, in their shape; 1 where no row tells the two apart.
 
     Example:
         >>> mcnemar(np.array([6, 3, 0]), np.array([0, 3, 0])).tolist()
@@ -59,7 +57,7 @@ def mcnemar(better: Ints, worse: Ints) -> Floats:
 
 
 def sign_flip(sums: Floats, rng: np.random.Generator) -> tuple[float, Test]:
-    """Test whether the two models could be swapped in every cluster, by the sum of their differences.
+    """Test whether the two models could be swapped in every cluster, by (G,) differences s_c; p is 1 if their sum is 0.
 
     If they could, the difference summed over a cluster, s_c, is as probable with either sign. So
 
@@ -67,13 +65,6 @@ def sign_flip(sums: Floats, rng: np.random.Generator) -> tuple[float, Test]:
 
     over all signs e, where the sums lie on a grid or are few. Else signs are drawn, and p = (b + 1) / (B + 1), with b
     of B draws at least as far from 0. Of differences -1, 0 and 1 of independent rows this is McNemar's test.
-
-    Args:
-        sums: (G,) s_c; of independent rows, their differences.
-        rng: the only source of randomness, read only where signs are drawn.
-
-    Returns:
-        p, and the test that it is: "sign-flip" or "sign-flip-drawn". p is 1 where the sum is 0.
 
     Example:
         >>> p, test = sign_flip(np.array([1.0, 2.0, 0.5, 0.0, 1.0]), np.random.default_rng(0))
@@ -107,15 +98,9 @@ def sign_flip(sums: Floats, rng: np.random.Generator) -> tuple[float, Test]:
 
 
 def holm(p: Floats) -> Floats:
-    """Adjust the p of many tests, so that no more than 5 % of such families have a false one below 0.05.
+    """Return (P,) p adjusted for many tests: no more than 5 % of such families have a false one below 0.05.
 
     The i-th smallest of P becomes the greatest of (P - j + 1) p_(j) over j <= i, at most 1.
-
-    Args:
-        p: (P,) of the tests.
-
-    Returns:
-        (P,) adjusted p, in the order given.
 
     Example:
         >>> holm(np.array([0.01, 0.04, 0.03, 0.005])).round(3).tolist()

@@ -31,15 +31,11 @@ BEHIND = 20.0
 
 
 def evidence_against_vote(chances: Floats, labels: Ints, classes: int) -> Floats:
-    """Compute how many times less probable labels were under the vote than under the shares of the labels before.
+    """Return (K,) how many times less probable all answers so far were under the vote than under the labels' shares.
 
     Args:
         chances: (K,) the probability that each answer had before it was given, in the order of the answers.
         labels: (K,) the answers.
-        classes: C.
-
-    Returns:
-        (K,) after each answer: the probabilities of all answers so far under their shares, by those under the vote.
 
     Example:
         >>> evidence_against_vote(np.array([0.5, 0.25, 0.1]), np.array([1, 1, 1]), 2).round(2).tolist()

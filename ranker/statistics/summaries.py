@@ -43,9 +43,6 @@ def measures(document: Sequence[int], summary: Sequence[int]) -> Floats:
 
     A size n for which a text is too short is left out of its mean; all are nan where one of the texts has no token.
 
-    Args:
-        document, summary: numbers of tokens.
-
     Example:
         >>> values = dict(zip(MEASURES, measures([1, 2, 3, 4, 5, 6], [2, 3, 7]).round(3).tolist()))
         >>> values["density"], values["coverage"], values["abstractiveness"], values["compression"]
@@ -94,15 +91,7 @@ def fragments(document: Sequence[int], summary: Sequence[int]) -> list[int]:
 def means(
     pairs: Iterable[tuple[Sequence[int], Sequence[int]]], rng: np.random.Generator
 ) -> tuple[DistanceMeasure, ...]:
-    """Measure the mean of each measure over documents with their summaries; a pair without a token is left out.
-
-    Args:
-        pairs: documents and summaries.
-        rng: of the resamples.
-
-    Returns:
-        The means of `MEASURES`; none where no pair is left.
-    """
+    """Return the mean of each of `MEASURES` over documents with their summaries; pairs without a token are left out."""
     values = np.array([measures(document, summary) for document, summary in pairs]).reshape(-1, len(MEASURES))
     values = values[~np.isnan(values).any(axis=1)]
     if not len(values):
