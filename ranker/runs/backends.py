@@ -12,7 +12,7 @@ from ranker.results.table import ScoreTable
 from ranker.runs.collect import ModelResponses
 from ranker.runs.measured import Measurer
 from ranker.runs.plan import Backend, Plan
-from ranker.scoring.backends import agreements
+from ranker.scoring.diagnostics import agreements
 from ranker.scoring.score import ModelScores
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -21,7 +21,6 @@ from ranker.statistics import engine, paired, resampling, rows
 from ranker.statistics.draws import Draws
 from ranker.statistics.paired import PairedComparison
 from ranker.statistics.rows import RowEvidence
-from ranker.statistics.significance import holm
 from ranker.statistics.vote import MetricByLabel
 from ranker.tasks.base import NO_ANSWER, Predictions, Task
 from ranker.tasks.metrics import Metric
@@ -30,72 +29,16 @@ ROUNDING = 1e-6
 """Bound of the rounding of a metric's best value."""
 
 
-class JudgedRows(Protocol):
-    """Labelled rows that several models were judged on."""
-
-    @property
-    def name(self) -> str:
-        """Metric; "" for the mean outcome."""
-
-    @property
-    def lower_is_better(self) -> bool:
-        """True if less of the metric is better."""
-
-    @property
-    def judged(self) -> Bools:
-        """(N,) rows that all models were judged on."""
-
-    @property
-    def values(self) -> Floats:
-        """(M,) the models' values on these rows, in the metric's unit."""
-
-    @property
-    def order(self) -> Floats | None:
-        """(M,) scores by which models are ordered where no method is named; None where a method must be chosen."""
-
-    @property
-    def of_labels(self) -> MetricByLabel | None:
-        """The metric for a pool; None for the mean outcome.
-
-        Raises:
-            UsageError: labels alone do not give it.
-        """
-
-    def belief(self, outcomes: Floats, clusters: Ints | None, rng: np.random.Generator) -> Draws:
-        """Return what is believed of the models' values in the domain, higher is better.
-
-        Args:
-            outcomes: (M, J) scores of the answers.
-            clusters: (J,) the number of each row's cluster; None where rows are independent.
-            rng: the only source of randomness.
-        """
-
-    def compare_pairs(
-        self,
-        names: tuple[str, ...],
-        outcomes: Floats,
-        pairs: Iterable[tuple[int, int]],
-        seed: int,
-        clusters: Ints | None = None,
-    ) -> tuple[PairedComparison, ...]:
-        """Compare models in pairs, the one first in the order first.
-
-        Args:
-            names: (M,) of the models.
-            outcomes: (M, J) scores of the answers.
-            pairs: places of the models, the one first in the order first.
-            seed: of the draws.
-            clusters: (J,) the number of each row's cluster; None where rows are independent.
-        """
-
-
 @dataclass(frozen=True, eq=False)
 class MeanRows:
-    """Outcomes of several models on the same rows, whose mean they are judged by; a `JudgedRows`.
+    """Outcomes of several models on the same rows, whose mean they are judged by.
 
     Attributes:
         judged: (N,) rows that all models were judged on.
         values: (M,) the mean outcomes on these.
+        name: that of a metric; "" for the mean outcome.
+        order: scores by which models are ordered where no method is named; None where a method must be chosen.
+        of_labels: a metric for a pool; None for the mean outcome.
     """
 
     judged: Bools
@@ -113,7 +56,11 @@ class MeanRows:
         return cls(judged, table.outcomes[:, judged].mean(axis=1) if judged.any() else np.zeros(len(table.models)))
 
     def belief(self, outcomes: Floats, clusters: Ints | None, rng: np.random.Generator) -> Draws:
-        """Return what is believed of the mean outcomes. See `JudgedRows`."""
+        """Return what is believed of the models' mean outcomes in the domain.
+
+        Args:
+            outcomes: (M, J) scores of the answers.
+        """
         return rows.draw(RowEvidence.of_means(outcomes, clusters), rng)
 
     def compare_pairs(
@@ -124,7 +71,11 @@ class MeanRows:
         seed: int,
         clusters: Ints | None = None,
     ) -> tuple[PairedComparison, ...]:
-        """Compare models in pairs by `paired.compare`; each pair has a generator of its own. See `JudgedRows`."""
+        """Compare models in pairs by `paired.compare`; each pair has a generator of its own.
+
+        Args:
+            pairs: places of the models, the one first in the order first.
+        """
         pairs = list(pairs)
         streams = np.random.default_rng(seed).spawn(len(pairs))
         return paired.correct_for_pairs(
@@ -137,10 +88,9 @@ class MeanRows:
 
 @dataclass(frozen=True, eq=False)
 class MetricRows:
-    """Statistics of each row for a metric, for several models on the same rows; a `JudgedRows`.
+    """Statistics of each row for a metric, for several models on the same rows; as `MeanRows`.
 
     Attributes:
-        metric: the metric.
         judged: (N,) rows that all models were judged on.
         statistics: (M, J, k) of these.
         unseen: (2, R, k) rows that may be missing; None where they may change the metric by any amount.
@@ -158,8 +108,6 @@ class MetricRows:
         """Compute the statistics of the models' answers, on the rows where all of them can be judged.
 
         Args:
-            metric: the metric: one of the task's.
-            task: the task of the models.
             answers: (M,) of the models, each to all examples.
             examples: (N,) the rows.
 
@@ -199,7 +147,11 @@ class MetricRows:
 
     @property
     def of_labels(self) -> MetricByLabel:
-        """The metric for a pool. See `JudgedRows`."""
+        """The metric for a pool.
+
+        Raises:
+            UsageError: labels alone do not give it.
+        """
         statistics = self.metric.by_label()
         if statistics is None:
             text = f"{self.name} is for labelled rows alone, and a pool is read, too"
@@ -221,7 +173,7 @@ class MetricRows:
         return self.metric.value(means) if self.metric.higher_is_better else -self.metric.value(means)
 
     def belief(self, outcomes: Floats, clusters: Ints | None, rng: np.random.Generator) -> Draws:
-        """Return what is believed of the metric. See `JudgedRows`."""
+        """Return what is believed of the models' values in the domain, higher is better."""
         evidence = RowEvidence(outcomes, self.statistics, self.signed_value, self.unseen, clusters)
         return rows.draw(evidence, rng)
 
@@ -237,7 +189,7 @@ class MetricRows:
 
         Fields that only a mean has stay None: standard errors, values that follow from these, and an unpaired test.
         Outcomes serve to count rows on which one model is better. Intervals share their draws, and each test has a
-        generator of its own. See `JudgedRows`.
+        generator of its own.
         """
         pairs = list(pairs)
         count = None if clusters is None else len(np.unique(clusters))
@@ -247,27 +199,27 @@ class MetricRows:
             resampling.swap_test(self.statistics[list(pair)], self.signed_value, of_pair, clusters)
             for pair, of_pair in zip(pairs, rng.spawn(len(pairs)), strict=True)
         ]
-        corrected = holm(np.array([p for p, _ in tests])).tolist() if tests else []
-        return tuple(
+        comparisons = [
             PairedComparison(
                 a=names[a],
                 b=names[b],
                 difference=float(sign * (self.values[a] - self.values[b])),
                 se=None,
-                low=None if np.isnan(low) else low,
-                high=None if np.isnan(high) else high,
+                low=engine.none_if_nan(low),
+                high=engine.none_if_nan(high),
                 better=int((outcomes[a] > outcomes[b] + TIE).sum()),
                 worse=int((outcomes[b] > outcomes[a] + TIE).sum()),
                 p=p,
                 test=test,
-                p_corrected=corrected_p,
+                p_corrected=p,
                 p_unpaired=None,
                 detectable=None,
                 rows=outcomes.shape[1],
                 clusters=count,
             )
-            for (a, b), (low, high), (p, test), corrected_p in zip(pairs, ends, tests, corrected, strict=True)
-        )
+            for (a, b), (low, high), (p, test) in zip(pairs, ends, tests, strict=True)
+        ]
+        return paired.correct_for_pairs(comparisons)
 
     def simulate(self, draws: Ints, decided: Bools, order: Ints) -> engine.Simulation:
         """Rank by the metric from drawn probes.
@@ -281,6 +233,10 @@ class MetricRows:
         values = np.full((models, size, len(self.judged)), np.nan)
         values[:, :, self.judged] = self.statistics[order].swapaxes(1, 2)
         return engine.simulate(values, draws, decided, resampling.derive(self.signed_value))
+
+
+JudgedRows: TypeAlias = MeanRows | MetricRows
+"""Labelled rows that several models were judged on."""
 
 
 def _is_defined(metric: Metric, targets: Any) -> bool:

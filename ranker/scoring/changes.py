@@ -72,7 +72,6 @@ def difference(before: MethodResult, after: MethodResult, variance: float | None
     difference.
 
     Args:
-        before, after: the results of one method.
         variance: of the paired difference; None for runs that may be independent.
 
     Source: Zou and Donner (2008), Construction of confidence limits about effect measures.

@@ -17,23 +17,30 @@ import numpy as np
 
 from factors.rounding import TIE, level
 from factors.types import Floats, Ints
-from ranker.errors import UsageError, look_up
+from ranker.errors import UsageError, listed, look_up
 from ranker.numbers import counted, probability
-from ranker.results.costs import ModelUsage, Preference
+from ranker.results.costs import SUPERLATIVES, Costs, ModelCost, ModelUsage, Preference, Quantity
 from ranker.results.decision import DecidedModel, Decision, RowResult, have_one_label
 from ranker.results.table import ScoreTable
 from ranker.scoring.by_metric import JudgedRows
-from ranker.scoring.costs import compare_costs
 from ranker.scoring.paired_comparison import clusters_of, pairs_of, warnings
 from ranker.scoring.score import averages, check, signed_scores
 from ranker.scoring.unlabelled import ModelOrder, Part, UnlabelledContext
 from ranker.statistics import combined, engine, posterior
-from ranker.statistics.draws import Draws
+from ranker.statistics.draws import NEAR, Draws
+from ranker.statistics.engine import none_if_nan
 from ranker.statistics.paired import PairedComparison
 from ranker.statistics.posterior import LEVEL
 
 STEPS = ("the order", "how sure it is", "pairs", "remarks")
 """The parts of a decision that may take long with many models, rows or classes."""
+
+
+MISSING: Mapping[Quantity, str] = {
+    "money": "no price of {} is known; `prices` names a file that has them, for answers whose tokens are known",
+    "seconds": "the time of {} is not known; logs of Inspect and promptfoo record it",
+}
+"""Quantity -> what is missing where it is known of no model."""
 
 
 def decide(
@@ -61,26 +68,20 @@ def decide(
     """Order models without a known truth, and compute how far these rows support the order.
 
     Args:
-        table: the scores on the labelled rows.
         judged: what the models are judged by on them, of the table's models and examples. Values, intervals,
             probabilities and comparisons are of that.
         method: orders the models; None for the first of a pool's methods that sees labels, without one for ACC+TIES
             (the metric's), else the metric.
         designed: the factor declared for the domain, which then breaks the ties.
-        seed: of the draws.
         families: (M,) each model's architecture, in the order of the table.
         misled: model -> share of rows on which the shortcut misleads it, where known.
         in_domain: model -> its mean outcome in the domain that it was trained for, where known.
-        beside: rows without labels; None where there are none.
-        rows: (K,) the labelled rows as the models predict them, for reports.
         groups: (K,) the group of each row; none where rows are independent.
         precomputed: whether the answers were made elsewhere, where more answers may have been possible.
         base: a model that each other one is compared with, however many they are.
         scale: worst and best mark, where outcomes are marks.
-        picked: number of the rows that a session picked.
         usage: model -> what its answers take, where something is known.
         usage_notes: how that was measured, a sentence each.
-        prefer: the wish for the cheapest or fastest of the models that are good enough.
         watch: is told what comes next, of `STEPS`, and how many more of them are done.
 
     Raises:
@@ -128,16 +129,16 @@ def decide(
                 rank=1 + int((by.score > by.score[m] + TIE).sum()),
                 score=scores[m].get(scored_by),
                 outcome=float(judged.values[m]),
-                expected=engine.none_if_nan(sign * expected[m]),
-                low=engine.none_if_nan(sign * ends[0][m]),
-                high=engine.none_if_nan(sign * ends[1][m]),
+                expected=none_if_nan(sign * expected[m]),
+                low=none_if_nan(sign * ends[0][m]),
+                high=none_if_nan(sign * ends[1][m]),
                 p_best=float(best[m]),
                 scores=scores[m],
                 in_domain=(in_domain or {}).get(table.models[m]),
                 misled=(misled or {}).get(table.models[m]),
-                p_near_best=engine.none_if_nan(near[m]),
+                p_near_best=none_if_nan(near[m]),
                 p_equal=float(equal[m]),
-                shortfall=engine.none_if_nan(shortfall[m]),
+                shortfall=none_if_nan(shortfall[m]),
             )
             for m in order
         ),
@@ -162,13 +163,59 @@ def decide(
     return replace(decision, notes=notes)
 
 
+def compare_costs(
+    belief: Draws,
+    names: Sequence[str],
+    order: Ints,
+    usage: Mapping[str, ModelUsage],
+    prefer: Preference | None = None,
+    notes: Sequence[str] = (),
+) -> Costs | None:
+    """Compare what models take with how good they are; None if nothing is known of what they take.
+
+    Args:
+        order: (M,) their places in the order of the decision.
+        usage: model -> what its answers take, where something is known.
+
+    Raises:
+        UsageError: the quantity that is preferred less of is known of no model.
+
+    Example:
+        >>> belief = Draws(np.array([[0.50, 0.49], [0.52, 0.53]]))
+        >>> usage = {"a": ModelUsage(money=3), "b": ModelUsage(money=1)}
+        >>> costs = compare_costs(belief, ["a", "b"], np.arange(2), usage)
+        >>> [model.p_frontier for model in costs.models], costs.by
+        ([0.5, 1.0], 'money')
+    """
+    if prefer is not None and all(getattr(model, prefer.by) is None for model in usage.values()):
+        text = MISSING[prefer.by].format(listed(names))
+        raise UsageError(f"`prefer` takes the {SUPERLATIVES[prefer.by]} model, and {text}", option="prefer")
+    if all(model == ModelUsage() for model in usage.values()):
+        return None
+    of_models = [usage.get(name, ModelUsage()) for name in names]
+    quantities: tuple[Quantity, ...] = ("money", "seconds") if prefer is None else (prefer.by,)
+    amounts = {name: np.array([getattr(model, name) for model in of_models], dtype=float) for name in quantities}
+    by = next((name for name, values in amounts.items() if prefer or (~np.isnan(values)).sum() > 1), None)
+    frontier = np.full(len(names), np.nan) if by is None else belief.frontier(amounts[by])
+    within = belief.near(NEAR if prefer is None else prefer.margin)
+    models = tuple(
+        ModelCost(
+            names[m],
+            of_models[m],
+            none_if_nan(frontier[m]),
+            none_if_nan(within[m]),
+            *belief.difference(m, int(order[0])),
+        )
+        for m in order
+    )
+    return Costs(models, by, prefer, tuple(notes))
+
+
 def resolve_method(method: str, names: Sequence[str], designed: str | None, pooled: Sequence[str] = ()) -> str:
     """Return the method of a name that a user wrote; case does not matter.
 
     Args:
-        method: the name.
         names: of the metric, and of the factors and baselines that are measured.
-        designed: the factor declared for the domain.
         pooled: the methods that read a pool, where there is one.
 
     Example:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
 
 import numpy as np
 
@@ -11,9 +12,13 @@ from factors import Attributions, Example
 from factors.types import Floats, Ints
 from ranker.attribution.settings import Settings
 from ranker.errors import MAX_EXAMPLES, listed
+from ranker.results.agreement import Agreement
 from ranker.results.balance import WORSE
 from ranker.results.evaluation import FOLLOWS
 from ranker.results.header import Quality
+from ranker.results.table import ScoreTable
+from ranker.scoring.score import averages
+from ranker.statistics.correlation import spearman
 from ranker.tasks.classes import ClassificationTask, ClassProbabilities
 
 
@@ -33,16 +38,10 @@ def misled_share(answers: ClassProbabilities, examples: Sequence[Example], task:
 def judge_attributions(
     attributions: Sequence[Attributions], population: Sequence[Example], settings: Settings
 ) -> Floats:
-    """Check a model's attributions, row by row.
+    """Return (3, N) checks of a model's attributions, none where nothing was attributed, row by row.
 
-    Args:
-        attributions: (N,); none where nothing was attributed.
-        population: (N,) their examples.
-        settings: of the backend.
-
-    Returns:
-        (3, N) the error by the backend's own measure, nan where nothing is attributed; 1 where it is over the
-        tolerance; 1 where the row was cut.
+    They are the error by the backend's own measure, nan where nothing is attributed; 1 where it is over the tolerance;
+    and 1 where the row was cut.
     """
     pairs = zip(attributions, population, strict=bool(attributions))
     return np.array(
@@ -98,7 +97,6 @@ def below_chance(in_domain: Mapping[str, float], classes: int) -> Iterator[str]:
 
     Args:
         in_domain: model -> accuracy, a fraction.
-        classes: C.
 
     Example:
         >>> list(below_chance({"a": 0.84, "b": 0.16}, 2))
@@ -157,9 +155,7 @@ def constant_models(names: Sequence[str], predicted: Ints, labels: Sequence[str]
     """Report models that predict one label on every row of a pool.
 
     Args:
-        names: (M,) the models.
         predicted: (M, N) their labels; below 0 without one.
-        labels: (C,) names of the labels.
 
     Example:
         >>> list(constant_models(["a", "b"], np.array([[1, 1, 1], [0, 1, 1]]), ["no", "yes"]))
@@ -188,7 +184,6 @@ def chance_notes(right: Mapping[str, int], rows: Mapping[str, int], classes: int
     Args:
         right: model -> number of rows that it has right.
         rows: model -> number of rows with a label from it.
-        classes: C.
 
     Example:
         >>> list(chance_notes({"a": 9, "b": 0}, {"a": 10, "b": 10}, 2))
@@ -223,3 +218,47 @@ def shortcut_avoided(misled: Mapping[str, float]) -> Iterator[str]:
             f"No model follows the shortcut. {most} gives its label most often: on {100 * misled[most]:.0f} % of the "
             "rows where it is wrong. Factors measure agreement with a shortcut, so they may tell little here."
         )
+
+
+def agreements(
+    attributions: Mapping[str, Sequence[Attributions]], factors: Mapping[str, Mapping[str, str]], table: ScoreTable
+) -> Iterator[Agreement]:
+    """Compare each two attribution backends that read the same rows of the same models.
+
+    Args:
+        attributions: backend -> of each model and row, in one order.
+        factors: backend -> factor -> the name of its column, read from this backend's attributions.
+    """
+    means = averages(table)
+    for a, b in combinations(attributions, 2):
+        rows = (_of_words(*pair) for pair in zip(attributions[a], attributions[b], strict=True))
+        correlations = [correlation for correlation in rows if correlation is not None]
+        yield Agreement(
+            a,
+            b,
+            float(np.mean(correlations)) if correlations else None,
+            {
+                name: _rank_correlation(*(_values(means, factors[backend][name]) for backend in (a, b)))
+                for name in factors[a]
+                if name in factors[b]
+            },
+        )
+
+
+def _values(means: Sequence[Mapping[str, float | None]], column: str) -> Floats:
+    """Return (M,) the models' mean values by a factor; nan where there is none."""
+    return np.array([mean.get(column) for mean in means], dtype=np.float64)
+
+
+def _of_words(a: Attributions, b: Attributions) -> float | None:
+    """Return the rank correlation of the words' scores toward one label; None if they are about two of three."""
+    if a.target != b.target and len(a.probs) > 2:
+        return None
+    words = min(len(a.word_scores), len(b.word_scores))
+    return _rank_correlation(a.word_scores[:words], b.toward(a.target).word_scores[:words])
+
+
+def _rank_correlation(first: Floats, second: Floats) -> float | None:
+    """Return Spearman's rho where both are defined; None for fewer than three, or where one is the same for all."""
+    defined = ~(np.isnan(first) | np.isnan(second))
+    return spearman(first[defined], second[defined]).value

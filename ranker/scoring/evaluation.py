@@ -50,18 +50,13 @@ def evaluate(
     """Measure how often each method, shown K examples, puts two models in the right order.
 
     Args:
-        table: the scores, with known truth.
-        probe: K.
         draws: B, or "exact" for all draws, for the methods that are means.
-        seed: of the draws, and of methods that are drawn even where others are exact.
         families: (M,) each model's architecture, in the order of the table; splits the pairs.
         misled: model -> share of examples on which the shortcut misleads it; splits them, too.
         in_domain: model -> its mean outcome in the domain that it was trained for, where known.
-        designed: the factor designed for the set.
         curve: probe sizes of the learning curve; those above N are left out.
         methods: those that see rows without their labels.
-        pool: what the models make of the examples; None leaves these methods out.
-        targets: what is known of the examples; they go with the pool.
+        pool: what the models make of the examples; without it, or their targets, these methods are left out.
         by_metric: what the examples add to a metric that is no mean, by which the truth of the table is. It is the
             first of the methods, always drawn.
         watch: is told what comes next, of `STEPS`, and how many more of them are done.
@@ -168,8 +163,8 @@ def _methods(
             pairwise_accuracy=float(accuracy[f]),
             ci_low=float(low[f]),
             ci_high=float(high[f]),
-            models_low=_optional(least[f]),
-            models_high=_optional(most[f]),
+            models_low=engine.none_if_nan(least[f]),
+            models_high=engine.none_if_nan(most[f]),
             difference=float(difference[f]),
             difference_low=float(worse[f]),
             difference_high=float(better[f]),
@@ -294,7 +289,3 @@ def _traps(methods: Sequence[PoolMethod]) -> list[str]:
     """Return the note on when the label-free methods fail."""
     traps = [f"{method.name}: {method.warning}" for method in methods if method.kind == "label-free" and method.warning]
     return [f"No method without labels is safe. {'; '.join(traps)}."] if traps else []
-
-
-def _optional(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)

@@ -27,7 +27,6 @@ def of_decision(ranking: Ranking, base: str, margin: float = MARGIN, allow_absen
         ranking: a decision on labelled rows alone.
         base: a model that each other one was compared with.
         margin: the difference that counts as no worse: a fraction, or in the unit of a metric that is no mean.
-        allow_absent: whether to allow rows without an outcome, and logs with gaps.
 
     Raises:
         UsageError: a pool was read, too: the files of the models brought one.
@@ -57,9 +56,7 @@ def of_tasks(
     """Compare every other model with a base model on every task.
 
     Args:
-        over_tasks: the decisions.
         asked_tasks: model -> the tasks that it was asked, of which the others may lack some.
-        base, margin, allow_absent: as in `of_decision`.
 
     Raises:
         UnknownName, UsageError: as in `of_decision`.

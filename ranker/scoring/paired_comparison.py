@@ -26,7 +26,6 @@ def pairs_of(order: Sequence[int], names: Sequence[str], base: str | None = None
 
     Args:
         order: (M,) the models in the predicted order.
-        names: (M,) of the models.
         base: a model that each other one is compared with, however many they are.
 
     Example:
@@ -57,7 +56,6 @@ def warnings(comparisons: Sequence[PairedComparison], precomputed: bool) -> Iter
     """Warn of few rows or clusters.
 
     Args:
-        comparisons: of pairs of models.
         precomputed: whether the answers were made elsewhere, where more answers may have been possible.
     """
     if precomputed and comparisons and comparisons[0].rows < FEW_ROWS:

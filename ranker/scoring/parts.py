@@ -28,16 +28,11 @@ def group_by_parts(
 ) -> ModelParts | None:
     """Group models by each of their parts, and compare what two parts do to the outcomes.
 
-    Args:
-        outcome: the result of the run.
-        table: the scores that it is of.
-        parts: model -> part -> its name, of the models that have parts.
-        seed: of the draws behind the intervals.
-        groups: (N,) the group of each row; none where rows are independent.
-        by_metric: a metric that is no mean, by which the models are compared.
+    None if no model has parts, or no part is common to all that have some.
 
-    Returns:
-        The groups; None if no model has parts, or no part is common to all that have some.
+    Args:
+        parts: model -> part -> its name, of the models that have parts.
+        by_metric: a metric that is no mean, by which the models are compared.
     """
     members = [model for model in table.models if parts.get(model)]
     names = [name for name in (parts[members[0]] if members else ()) if all(name in parts[model] for model in members)]

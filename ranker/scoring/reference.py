@@ -53,7 +53,6 @@ class Truth:
         """Order the models of a table.
 
         Args:
-            table: the scores, with known truth.
             families: (M,) each model's architecture, in the order of the table; None where unknown.
             misled: model -> share of examples on which the shortcut misleads it; None or empty where unknown.
 

@@ -35,10 +35,8 @@ UNJUDGED = "there is nothing to judge for some model"
 """Reason why an example has no outcome: an answer to it is missing or failed."""
 
 SILENT = "some model gives no answer"
-"""Reason why a factor has no value where there is no answer."""
-
 UNATTRIBUTED = "some model's answer has no span to attribute"
-"""Reason why a factor has no value where an answer has nothing that words can be attributed."""
+"""Reasons why a factor has no value: there is no answer, or it has nothing that words can be attributed."""
 
 JUDGED = "reads probabilities of labels, and these answers have none"
 """Reason why baselines are left out where answers are no labels."""
@@ -134,8 +132,6 @@ def score_model(
     Args:
         answers: (N,) of the model, in the order of the examples; or its outputs, see `ClassProbabilities.of_outputs`.
         attributions: (N,) of the model; empty where nothing was attributed, and then no factor reads any.
-        examples: (N,) the population.
-        factors: (F,) to measure.
         task: declares the labels of the shortcut and of the evidence.
         target: "declared", or one rule that overrides what every attribution factor declares.
         norm: what each example's attributions are divided by before the factors see them.
@@ -200,9 +196,6 @@ def assemble(
     Args:
         outcomes: model -> (N,) scores of its answers: the first column.
         scores: model -> its scores, all of the same factors and examples.
-        examples: (N,) the population.
-        factors: (F,) the other methods.
-        metric: the name of an outcome.
         truth: model -> mean outcome on the whole OOD set, a fraction, where known.
     """
     lost: dict[str, dict[str, set[int]]] = {}
@@ -271,11 +264,7 @@ def applicable(
     """Split factors into those that can be measured on this data, and the others with a reason.
 
     Args:
-        factors: all candidates.
-        examples: the data.
-        task: its labels, or the only output of answers that are none.
         designed: the factor that was designed for this data, if any.
-        target: "declared", or one rule that overrides what every attribution factor declares.
         only_label: the one label that the attributions speak for; None where they can be turned.
     """
     own_answer = len(task.outputs) == 1
@@ -348,11 +337,6 @@ def check(table: ScoreTable, probe: int) -> None:
 def check_probe(probe: int, most: int, noun: str) -> None:
     """Refuse a K that does not fit the examples.
 
-    Args:
-        probe: K.
-        most: the number of examples.
-        noun: its description, for the message.
-
     Raises:
         UsageError: K does not fit.
     """
@@ -372,11 +356,7 @@ def signed_scores(table: ScoreTable) -> Floats:
 
 
 def averages(table: ScoreTable) -> list[dict[str, float | None]]:
-    """Average each model's scores by each method, in the method's own unit, over examples defined for all models.
-
-    Returns:
-        (M,) method -> mean, None where it is defined on no example.
-    """
+    """Return (M,) method -> mean score in its own unit, over examples defined for all models; None without one."""
     usable = engine.defined_for_all(table.values)
     return [
         {

@@ -104,8 +104,6 @@ class UnlabelledContext(Protocol):
         """Order the models by one of the methods.
 
         Args:
-            method: its name.
-            seed: of its draws.
             metric: of labels, for the methods that have a belief in it; None for accuracy.
         """
 
@@ -267,7 +265,6 @@ class JudgeContext(UnlabelledContext):
     Attributes:
         models: (M,) names.
         names: (J,) of the judges.
-        marks: the marks.
         unit: of people's marks.
     """
 

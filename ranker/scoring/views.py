@@ -115,8 +115,6 @@ def pick_informative(answers: Sequence[Predictions], examples: Sequence[Example]
 
     Args:
         answers: (M,) of the models, each (N,) answers.
-        examples: (N,) the population.
-        view: the settings.
     """
     numbers: dict[Any, int] = {}
     codes = np.array(
@@ -191,8 +189,6 @@ def words_of(attribution: Attributions, example: Example, read_tokens: Sequence[
     answer has nothing to attribute.
 
     Args:
-        attribution: the attributions.
-        example: the text.
         read_tokens: the tokens that the designed factor reads: see `read_by`.
     """
     looked_at = {int(attribution.word[t]) for t in read_tokens}

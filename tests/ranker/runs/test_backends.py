@@ -14,7 +14,7 @@ from ranker.attribution.settings import IGSettings
 from ranker.errors import UsageError
 from ranker.report import render
 from ranker.results.table import ScoreTable
-from ranker.scoring.backends import agreements
+from ranker.scoring.diagnostics import agreements
 from ranker.scoring.score import column_of
 
 LIME = "lime:samples=60,tolerance=0.001"

@@ -11,7 +11,7 @@ from test_evaluation import table as score_table
 from ranker.errors import UsageError
 from ranker.numbers import unit
 from ranker.results.costs import ModelUsage, Preference
-from ranker.scoring.costs import compare_costs
+from ranker.scoring.decision import compare_costs
 from ranker.statistics.draws import Draws
 
 RNG = np.random.default_rng(1)
