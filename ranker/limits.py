@@ -63,7 +63,7 @@ class Limits:
     words: int = _most(1 << 24, "words", "of a set of texts that `shift` compares; 90 MB of English")
     distinct_words: int = _most(1 << 20, "different words", "of such a set; a million words of English have 60,000")
     list: int = _most(1_000, "values", "of a list in a cell of a table: scores of so many classes")
-    members: int = _most(100, "parts", "of an .npz file, or of a zip file of doccano: an array, or a person, each")
+    members: int = _most(100, "parts", "of an .npz file, an array each")
     directory: int = _most(1 << 25, "bytes", "of the list of parts of any zip archive: 300,000 names")
     json: int = _most(1 << 26, "bytes", "of a table in JSON, which takes ten times as many in memory")
     objects: int = _most(1 << 22, "objects and lists", "of a JSON file, each of 64 bytes and more")

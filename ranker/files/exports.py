@@ -1,5 +1,5 @@
-"""Exports of labelling tools as rows: Label Studio's JSON and CSV, doccano's JSON lines and zip, Prodigy's lines, and
-votes in argilla's JSON.
+"""Exports of labelling tools as rows: Label Studio's JSON and CSV, doccano's and Prodigy's JSON lines, and votes in
+argilla's JSON.
 
 Each annotation becomes a row: the exported columns, `label`, `annotator` and `seconds`. A row that was skipped,
 rejected or marked "cannot tell" has no label, and neither has one with several.
@@ -10,18 +10,13 @@ tasks (left and right) or argilla's metadata, or those made of the ids of Prodig
 
 from __future__ import annotations
 
-import io
 import logging
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from ranker.errors import Assumption, DataError, listed
-from ranker.files.archive import Archive
-from ranker.files.shapes import of_lines
-from ranker.limits import LIMITS, Limits, open_regular
 
 log = logging.getLogger(__name__)
 
@@ -95,7 +90,7 @@ def _vote(cells: Mapping[str, Any]) -> dict[str, Any]:
     return {"model_a": ids[0], "model_b": ids[1], "winner": winner if cells["answer"] == "accept" else None}
 
 
-def label_studio(path: Path, tasks: Iterator[Mapping[str, Any]], limits: Limits = LIMITS) -> Iterator[Record]:
+def label_studio(path: Path, tasks: Iterator[Mapping[str, Any]]) -> Iterator[Record]:
     """Yield a row for each annotation of Label Studio's tasks, or argilla's; other records are returned as they are.
 
     Where annotations of a task are its ground truth, the others are left out. Annotations that were cancelled have no
@@ -179,32 +174,3 @@ def _who(person: Any) -> str:
         if person is None
         else str(person)
     )
-
-
-def doccano(path: Path, limits: Limits = LIMITS) -> Iterator[Record]:
-    """Yield the lines of each annotator, whose name is that of a file of the archive.
-
-    Raises:
-        DataError: the archive, or a line of it, cannot be read.
-    """
-    number = 0
-    try:
-        with os.fdopen(open_regular(path), "rb") as raw:
-            archive = Archive(raw, path, limits, parts="members", size="json", total="json")
-            if archive.repeated:
-                raise DataError.at(path, f"two files are named {min(archive.repeated)!r}", value=min(archive.repeated))
-            for member in archive.parts:
-                if not member.endswith(".jsonl"):
-                    continue
-                content = archive.read(member).decode("utf-8-sig")
-                limits.check_objects(path, content)
-                lines = (
-                    (number_of_line, line)
-                    for number_of_line, line in enumerate(io.StringIO(content), 1)
-                    if line.strip()
-                )
-                for _, cells in of_lines(f"{path}, {member}", lines):
-                    number += 1
-                    yield number, {**cells, "annotator": Path(member).stem}
-    except (OSError, ValueError) as error:
-        raise DataError.unreadable(path, error) from error

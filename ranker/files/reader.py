@@ -30,7 +30,7 @@ _LINES: Mapping[str, Callable[[Path, str, Limits], Iterator[separated.Record]]] 
 SPREADSHEETS = (".xlsx", ".xls", ".ods", ".numbers")
 """Endings of files of spreadsheet programs."""
 
-ENDINGS = (*_LINES, ".json", PARQUET, ".npy", ".npz", ".zip")
+ENDINGS = (*_LINES, ".json", PARQUET, ".npy", ".npz")
 """Endings of the files that are read; those of text may be gzipped."""
 
 
@@ -48,8 +48,7 @@ def read_columns(
     """Read the columns of a file; exports of labelling tools have an annotation in each row.
 
     Args:
-        path: ends in .csv, .tsv, .txt, .conll, .bio, .jsonl, .json, one of these and .gz, or .parquet, .npy, .npz,
-            .zip.
+        path: ends in .csv, .tsv, .txt, .conll, .bio, .jsonl, .json, one of these and .gz, or .parquet, .npy, .npz.
         encoding: of a text file that is not UTF-8 and has no mark, as UTF-16 has.
         limits: bounds of what is read.
         nested: columns of lists and objects of a Parquet file to read as JSON.
@@ -151,8 +150,7 @@ def _read_drawn(
         columns = _read(path, encoding, limits, nested, "", (), plain_column)
         rows = sample_rows(columns.size, draw.most, draw.seed)
         return columns.drawn(rows, rows + 1, columns.size)
-    if ending != ".zip":
-        text.check_unpacked(path, streamed)
+    text.check_unpacked(path, streamed)
     records = _records(path, ending, encoding, streamed, plain_column)
     columns = _collect_drawn(records, draw, str(path), _unit(ending), limits)
     return _with_points(columns, path, ending, encoding, streamed)
@@ -237,7 +235,5 @@ def _records(path: Path, ending: str, encoding: str, limits: Limits, plain_colum
     if ending in _LINES:
         records = trec.by_documents(_LINES[ending](path, encoding, limits), path)
         return exports.label_rows(records, f"{path}, line")
-    if ending == ".zip":
-        return exports.label_rows(exports.doccano(path, limits), f"{path}, row")
     content = text.content(path, encoding, limits)
-    return exports.label_rows(exports.label_studio(path, shapes.of_text(path, content, limits), limits), f"{path}, row")
+    return exports.label_rows(exports.label_studio(path, shapes.of_text(path, content, limits)), f"{path}, row")

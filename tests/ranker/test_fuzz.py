@@ -10,7 +10,6 @@ import io
 import json
 import shutil
 import signal
-import zipfile
 from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -370,14 +369,6 @@ def archive_of(value):
     return log_making.archive(parts)
 
 
-def zip_of(*lines):
-    """An export of doccano: lines of one person."""
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("ann.jsonl", b"".join(as_json(line) + b"\n" for line in lines))
-    return file.getvalue()
-
-
 def saved_runs():
     """One of each mode, as JSON."""
     made = suite(models=3, examples=12)
@@ -459,7 +450,6 @@ READERS = {
     "table npy": Reader("a.npy", of_bytes(arrays_of(np.save, alone=SCORES)), table_of),
     "table npz": Reader("a.npz", of_bytes(*ARRAYS), table_of),
     "label studio": Reader("a.json", of_json(STUDIO), readers.read_sheet),
-    "doccano": Reader("a.zip", of_bytes(zip_of({"text": "It ran.", "label": ["a"]})), readers.read_sheet),
     "wide values": Reader("a.csv", of_bytes(LEADERBOARD), lambda file: values.read_values([file])),
     "measures": Reader("a.csv", of_bytes(b"set,level,length\na,easy,0.5\nb,hard,0.25\n"), measures.read_measures),
     "candidates": Reader("a.csv", of_bytes((PUBLISHED / "boss-sentiment.csv").read_bytes()), select.select_sets),

@@ -1,11 +1,10 @@
 """Files of other tools.
 
-`exports/` holds what Label Studio 1.23.2 and doccano 1.8.4 wrote: five rows of `label --batch`, imported, answered by
+`exports/` holds what Label Studio 1.23.2 wrote: five rows of `label --batch`, imported, answered by
 two people and exported. The other rows here are our own, in the same shapes.
 """
 
 import json
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -35,7 +34,6 @@ ANSWERED = {
     [
         ("label-studio.json", {"ann": "1", "bob": "2"}),
         ("label-studio.csv", {"ann": "1", "bob": "2"}),
-        ("doccano.zip", {"ann": "ann", "bob": "bob"}),
     ],
 )
 def test_real_exports_say_who_gave_which_answer(name, people):
@@ -111,8 +109,8 @@ def test_the_csv_of_label_studio(tmp_path):
     assert raw_labels(read_sheet(path)) == ["entailment", None]
 
 
-def test_doccano_line_by_line_and_as_a_zip(tmp_path):
-    """The annotator is the file's name; no label is none, and two are an error."""
+def test_the_lines_of_doccano(tmp_path):
+    """No label is none, and two are an error."""
     lines = [
         {"id": 7, "text": "x", **PAIR, "label": ["entailment"], "Comments": []},
         {"id": 8, "text": "y", **OTHER, "label": [], "Comments": []},
@@ -120,12 +118,6 @@ def test_doccano_line_by_line_and_as_a_zip(tmp_path):
     text = "".join(json.dumps(line) + "\n" for line in lines)
     (tmp_path / "one.jsonl").write_text(text)
     assert raw_labels(read_sheet(tmp_path / "one.jsonl")) == ["entailment", None]
-    with zipfile.ZipFile(tmp_path / "all.zip", "w") as archive:
-        archive.writestr("anna.jsonl", text)
-        archive.writestr("bob.jsonl", text.replace("entailment", "not_entailment"))
-    found = read_sheet(tmp_path / "all.zip")
-    assert raw_labels(found) == ["entailment", None, "not_entailment", None]
-    assert [row.cells["annotator"] for row in found.rows] == ["anna", "anna", "bob", "bob"]
     (tmp_path / "two.jsonl").write_text(json.dumps({**PAIR, "label": ["entailment", "not_entailment"]}) + "\n")
     with refuses(DataError, value=["entailment", "not_entailment"], place=f"{tmp_path}/two.jsonl, line 1"):
         read_sheet(tmp_path / "two.jsonl")
@@ -139,46 +131,6 @@ def test_the_lines_of_prodigy(tmp_path, answer, label):
     found = read_sheet(path, required=["text"])
     assert raw_labels(found) == [label]
     assert found.rows[0].cells["annotator"] == "ann"
-
-
-@pytest.mark.parametrize("content", [b"PK\x03\x04 broken", b"", b"no zip"])
-def test_a_broken_archive_is_one_line(tmp_path, content):
-    """Whatever is wrong with it."""
-    path = tmp_path / "all.zip"
-    path.write_bytes(content)
-    with refuses(DataError, place=path):
-        read_sheet(path)
-
-
-@pytest.mark.parametrize(
-    ("method", "said"),
-    [
-        (zipfile.ZIP_DEFLATED, "damaged"),
-        (zipfile.ZIP_BZIP2, "packed by method 12"),
-        (zipfile.ZIP_LZMA, "packed by method 14"),
-    ],
-)
-def test_a_zip_that_is_damaged_is_one_line(tmp_path, method, said):
-    """However its lines are packed; doccano packs them by none of the last two."""
-    path = tmp_path / "export.zip"
-    with zipfile.ZipFile(path, "w", method) as archive:
-        archive.writestr("ann.jsonl", (json.dumps({"text": "It ran.", "label": ["a"]}) + "\n") * 500)
-    content = bytearray(path.read_bytes())
-    content[45:75] = b"\xff" * 30
-    path.write_bytes(content)
-    with refuses(DataError, place=f"{path}, part 'ann.jsonl'"):
-        read_sheet(path)
-
-
-def test_a_zip_with_two_files_of_one_name_is_one_line(tmp_path):
-    """Nobody can tell which of them the person has labelled."""
-    path = tmp_path / "export.zip"
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("ann.jsonl", "{}")
-        with pytest.warns(UserWarning, match="Duplicate name"):
-            archive.writestr("ann.jsonl", "{}")
-    with refuses(DataError, value="ann.jsonl", place=path):
-        read_sheet(path)
 
 
 @pytest.mark.parametrize(
@@ -197,15 +149,3 @@ def test_what_a_file_of_label_studio_holds_is_counted(tmp_path, limits, name):
     assert len(read_sheet(path).rows) == 3
     with refuses(DataError, option=f"limits.{name}"):
         read_sheet(path, limits=limits)
-
-
-def test_what_a_zip_of_doccano_holds_is_counted(tmp_path):
-    """Files before they are looked at, what they unpack to, and objects before they are decoded."""
-    path = tmp_path / "export.zip"
-    with zipfile.ZipFile(path, "w") as archive:
-        for who in ("ann", "bob"):
-            archive.writestr(f"{who}.jsonl", json.dumps({"text": "It ran.", "label": ["a"], "x": [[]] * 9}) + "\n")
-    for name, most in {"members": 1, "directory": 100, "json": 150, "objects": 5}.items():
-        limits = Limits(**{name: most})
-        with refuses(DataError, option=f"limits.{name}"):
-            read_sheet(path, limits=limits)
