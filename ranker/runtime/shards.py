@@ -20,8 +20,7 @@ from ranker.errors import DataError
 from ranker.files import footers
 from ranker.limits import LIMITS, within
 from ranker.runtime import arrays
-from ranker.tasks.answers import answer_class
-from ranker.tasks.base import ERROR
+from ranker.tasks.base import ERROR, answer_class
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -32,8 +32,7 @@ from ranker.numbers import counted
 from ranker.records import digest, parse_json
 from ranker.runtime import arrays, shards
 from ranker.runtime.storage import USER_STORE, Place, Remote, UserStore, contents_of, failures, place, put, put_new
-from ranker.tasks.answers import answer_class
-from ranker.tasks.base import Predictions
+from ranker.tasks.base import Predictions, answer_class
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -19,8 +19,7 @@ from ranker.runtime.estimate import Meter, estimate
 from ranker.runtime.store import Block, Keep, collect_blocks
 from ranker.sources.base import Machine, Predictor, ResourceCache, is_perturbed, version
 from ranker.sources.faults import model_errors
-from ranker.tasks.answers import answer_class
-from ranker.tasks.base import ANSWERED, NO_ANSWER, Predictions
+from ranker.tasks.base import ANSWERED, NO_ANSWER, Predictions, answer_class
 
 if TYPE_CHECKING:
     from ranker.progress import Advance, Progress

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Protocol, Self, TypeVar
+from importlib import import_module, metadata
+from typing import Any, ClassVar, Protocol, Self, TypeVar, cast
 
 import numpy as np
 
 from factors.types import Example, Floats, Ints
-from ranker.errors import LabelError
+from ranker.errors import LabelError, UsageError, look_up
 from ranker.tasks.metrics import Metric
 
 T = TypeVar("T")
@@ -33,10 +34,8 @@ def require_task(task: Task, kind: type[T], answers: str, model: str) -> T:
     """Return the task of a model that answers to tasks of one kind.
 
     Args:
-        task: of the rows.
         kind: class of the model's tasks.
         answers: of the model, for the message.
-        model: its name.
 
     Raises:
         LabelError: the task is of another kind.
@@ -51,7 +50,7 @@ class Predictions(Protocol):
     """Answers of a model to N examples: answer n is to example n of the request.
 
     Attributes:
-        kind: of the answers, by which `ranker.tasks.answers` finds their class: "classes", ...
+        kind: of the answers, by which `answer_class` finds their class: "classes", ...
     """
 
     kind: ClassVar[str]
@@ -64,33 +63,23 @@ class Predictions(Protocol):
 
     def part(self, places: Sequence[int] | Ints) -> Self:
         """Return some of the answers, in any order."""
-        ...
 
     def answers(self) -> Sequence[Any] | None:
         """Return the answers row by row, for `Task.show`, None for a row without one; None if they are not stored."""
-        ...
 
     def columns(self) -> Mapping[str, Any]:
         """Return the answers by name, for storage: arrays of numbers whose first axis is N, or pyarrow's own, (N,)."""
-        ...
 
     def probabilities(self) -> Floats | None:
         """Return (N, C) probabilities of the labels, nan without an answer; None where answers have none."""
-        ...
 
     @classmethod
     def of_columns(cls, columns: Mapping[str, Any]) -> Self:
-        """Return the answers of `columns`.
-
-        Raises:
-            KeyError, TypeError, ValueError: the columns are of other answers.
-        """
-        ...
+        """Return the answers of `columns`; raises a KeyError, TypeError or ValueError for those of other answers."""
 
     @classmethod
     def joined(cls, blocks: Sequence[Self]) -> Self:
         """Join several blocks of answers."""
-        ...
 
 
 def failures_as_wrong(answers: P) -> tuple[P, tuple[str, ...]]:
@@ -112,9 +101,6 @@ class Task(Protocol):
 
     Code for models and rows of any kind uses only this. `ranker.tasks.classes.ClassificationTask` adds the properties
     of labels (their names, the shortcut's label).
-
-    Attributes:
-        answers: the kind of the answers that it scores.
     """
 
     answers: ClassVar[str]
@@ -137,7 +123,6 @@ class Task(Protocol):
         """Return the correct answer of a row from a cell of its file: `Example.target`, which hashes.
 
         Args:
-            cell: of the file.
             segments: the texts of the row; () where they are not known.
 
         Raises:
@@ -146,14 +131,9 @@ class Task(Protocol):
 
     def cell_of(self, target: Any) -> str:
         """Return a target as the cell of a file, from which `target_of` reads it."""
-        ...
 
     def answer_of(self, cell: Any, segments: Sequence[str] = ()) -> Any:
-        """Return a model's answer to a row from a cell of its file; see `target_of`.
-
-        Raises:
-            ValueError: it cannot be read as an answer.
-        """
+        """Return a model's answer to a row from a cell of its file, or raise a ValueError; see `target_of`."""
 
     def predictions(self, answers: Sequence[Any], state: Ints | None = None) -> Predictions:
         """Return answers from values of `answer_of`, None for a row without one.
@@ -162,24 +142,19 @@ class Task(Protocol):
             answers: (N,) one of each row.
             state: (N,) their states; None where all were requested.
         """
-        ...
 
     def notes(self, values: Sequence[Any]) -> tuple[str, ...]:
         """Return notes on answers, or targets, that were read from a file: None for a row without one."""
-        ...
 
     def show(self, answer: Any, segments: Sequence[str] = ()) -> str:
         """Return an answer, or a target, as text for reports.
 
         Args:
-            answer: given to a row, or its target.
             segments: the texts of the row, from which parts of the answer may be quoted.
         """
-        ...
 
     def judged_by(self, name: str) -> Self:
         """Return the task with the outcome of that name; itself where that is a metric of all rows together, or ""."""
-        ...
 
     def metric_named(self, name: str) -> Metric | None:
         """Return the metric of that name, or the task's own for ""; None where that is the mean of an outcome.
@@ -189,12 +164,7 @@ class Task(Protocol):
         """
 
     def metric_inputs(self, answers: Predictions, examples: Sequence[Example]) -> tuple[Any, Any]:
-        """Return N answers and N targets for `Metric.statistics`; all of them can be judged.
-
-        Raises:
-            LabelError: the answers lack the input of the task's metrics.
-        """
-        ...
+        """Return N answers and N targets for `Metric.statistics`; raises a LabelError if the answers lack them."""
 
     def outcomes(self, answers: Predictions, examples: Sequence[Example]) -> Floats:
         """Return (N,) scores of the answers, in [0, 1].
@@ -208,3 +178,39 @@ class Task(Protocol):
 
     def identity(self) -> Mapping[str, Any]:
         """Return its part of the store's key, as plain JSON: all of it that affects a model's answers."""
+
+
+ANSWERS = {
+    "classes": "ranker.tasks.classes:ClassProbabilities",
+    "scores": "ranker.tasks.precomputed:PrecomputedScores",
+    "tags": "ranker.tasks.tags:TagAnswers",
+    "texts": "ranker.tasks.texts:TextAnswers",
+    "numbers": "ranker.tasks.numbers:NumberAnswers",
+    "rankings": "ranker.tasks.rankings:RankingAnswers",
+    "label-sets": "ranker.tasks.label_sets:LabelSetAnswers",
+}
+"""Built-in kinds of answers: kind -> class."""
+
+ANSWERS_GROUP = "rank_models.answers"
+"""Entry point group of packages with kinds of answers: the name of an entry point is its kind."""
+
+
+def answer_class(kind: str) -> type[Predictions]:
+    """Find the class of a kind of answers.
+
+    Raises:
+        UsageError: a package gives another object than the class of that kind.
+
+    Example:
+        >>> answer_class("classes").__name__
+        'ClassProbabilities'
+    """
+    place = ANSWERS.get(kind, "")
+    if not place:
+        added = {entry.name: entry.value for entry in metadata.entry_points(group=ANSWERS_GROUP)}
+        place = look_up("kind of answers", kind, ANSWERS | added)
+    module, _, name = place.partition(":")
+    loaded = getattr(import_module(module), name, None)
+    if getattr(loaded, "kind", None) != kind or not hasattr(loaded, "of_columns"):
+        raise UsageError.at(place, f"it must be the class of the answers called {kind!r}", value=kind)
+    return cast("type[Predictions]", loaded)

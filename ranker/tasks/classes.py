@@ -17,8 +17,30 @@ from ranker.tasks.metrics import LabelScore, Metric
 from ranker.tasks.names import NameIndex, are_counted, fold, in_scale_order, is_number, number_of, spelled, with_numbers
 
 
+class LabelledTask:
+    """Base class of tasks with one outcome, whose targets are labels."""
+
+    labels: tuple[str, ...]
+
+    def cell_of(self, target: int) -> str:
+        """Return the name of a label, from which `target_of` reads it."""
+        return self.labels[target]
+
+    def notes(self, values: Sequence[Any]) -> tuple[str, ...]:
+        """Return (): how labels were read is told elsewhere. See `ranker.tasks.base.Task`."""
+        return ()
+
+    def judged_by(self, name: str) -> Self:
+        """Return the task itself, which has one outcome. See `ranker.tasks.base.Task`."""
+        return self
+
+    def metric_inputs(self, answers: Predictions, examples: Sequence[Example]) -> tuple[Ints, Ints]:
+        """Return (N,) predicted labels, -1 for none, and (N,) true ones: see `ranker.tasks.base.Task`."""
+        return predicted_labels(answers), labels_of(examples)
+
+
 @dataclass(frozen=True)
-class ClassificationTask:
+class ClassificationTask(LabelledTask):
     """Task with a fixed set of labels. Labels that differ in case alone are two labels, and so are "+" and "-".
 
     Attributes:
@@ -121,10 +143,6 @@ class ClassificationTask:
             raise ValueError(f"a label must be one of {labels} or an alias (got {str(cell)[:50]!r})")
         return label
 
-    def cell_of(self, target: int) -> str:
-        """Return the name of a label, from which `target_of` reads it."""
-        return self.labels[target]
-
     def answer_of(self, cell: Any, segments: Sequence[str] = ()) -> int:
         """Return the class of an answer's cell: see `target_of`."""
         return self.target_of(cell)
@@ -140,10 +158,6 @@ class ClassificationTask:
         probs = np.array([rows[0 if answer is None else answer + 1] for answer in answers])
         return ClassProbabilities(probs.reshape(-1, len(self.labels)), states_of(answers) if state is None else state)
 
-    def notes(self, values: Sequence[Any]) -> tuple[str, ...]:
-        """Return (): how labels were read is told elsewhere. See `ranker.tasks.base.Task`."""
-        return ()
-
     @property
     def outputs(self) -> tuple[str, ...]:
         """The labels. See `ranker.tasks.base.Task`."""
@@ -153,19 +167,11 @@ class ClassificationTask:
         """Return the name of a label."""
         return self.labels[answer]
 
-    def judged_by(self, name: str) -> Self:
-        """Return the task itself, which has one outcome. See `ranker.tasks.base.Task`."""
-        return self
-
     def metric_named(self, name: str) -> metrics.Metric | None:
         """Return the metric of that name; None for accuracy, the mean outcome: see `ranker.tasks.base.Task`."""
         if name.casefold() in ("", "acc", "accuracy"):
             return None
         return metrics.metric_named(name, self.labels, self.ordered)
-
-    def metric_inputs(self, answers: Predictions, examples: Sequence[Example]) -> tuple[Ints, Ints]:
-        """Return (N,) predicted labels, -1 for none, and (N,) true ones: see `ranker.tasks.base.Task`."""
-        return predicted_labels(answers), labels_of(examples)
 
     def identity(self) -> dict[str, Any]:
         """Return the labels, in the order of the probabilities, and their aliases, which identify outputs."""
@@ -237,11 +243,7 @@ def labels_of(examples: Sequence[Example]) -> Ints:
 
 
 def predicted_labels(answers: Predictions) -> Ints:
-    """Return (N,) labels of the highest probability; of equals, the first; -1 where there is no answer.
-
-    Raises:
-        LabelError: the answers have no labels.
-    """
+    """Return (N,) most probable labels, of equals the first, -1 for none; raises a LabelError without labels."""
     probs = answers.probabilities()
     if probs is None:
         raise LabelError("the answers say how good they are, and not which label they give")

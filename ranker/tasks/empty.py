@@ -38,7 +38,6 @@ def is_empty_word(text: str, words: Collection[str] | None = None) -> bool:
     """Return whether a text is a word for an empty cell.
 
     Args:
-        text: of a cell.
         words: the user's own, as they are written; None takes `WORDS` in any case.
 
     Example:
@@ -62,7 +61,6 @@ def unlabelled_words(labels: Collection[str], predicted: Collection[str] | None)
     """Return the true labels, as written, that may say that a row has none.
 
     Args:
-        labels: distinct labels of the rows.
         predicted: labels that models predict; None if they are not known.
 
     Example:
@@ -88,8 +86,6 @@ def empty_word_question(origin: str, column: str, counts: Mapping[str, int]) -> 
     """Return the question whether words of a column of labels are labels.
 
     Args:
-        origin: the file.
-        column: of the words.
         counts: word, as it is written -> number of its cells.
 
     Example:

@@ -13,7 +13,7 @@ import numpy as np
 
 from factors.types import Bools, Floats
 from ranker.errors import Assumption, UnknownName, UsageError, find_repeat
-from ranker.tasks.metrics import F1, SHARE, Metric, Values, f1_of, macro_f1_of, micro_f1_of, weighted_f1_of
+from ranker.tasks.metrics import F1, Metric, ValueMetric, Values, f1_of, macro_f1_of, micro_f1_of, weighted_f1_of
 from ranker.tasks.names import NameIndex, spelled
 from ranker.tasks.values import ValueAnswers, ValueTask
 
@@ -23,34 +23,17 @@ LabelSet = tuple[str, ...]
 SAMPLES_F1 = "samples-f1"
 
 
-def _f1(answer: set[str], target: set[str], labels: int) -> float:
-    return 2 * len(answer & target) / (len(answer) + len(target))
-
-
-def _jaccard(answer: set[str], target: set[str], labels: int) -> float:
-    return len(answer & target) / len(answer | target)
-
-
-def _hamming(answer: set[str], target: set[str], labels: int) -> float:
-    return 1 - len(answer ^ target) / max(labels, len(answer | target))
-
-
-def _exact(answer: set[str], target: set[str], labels: int) -> float:
-    return float(answer == target)
-
-
 OUTCOMES: Mapping[str, Callable[[set[str], set[str], int], float]] = {
-    SAMPLES_F1: _f1,
-    "jaccard": _jaccard,
-    "exact-match": _exact,
-    "1-hamming": _hamming,
+    SAMPLES_F1: lambda answer, target, labels: 2 * len(answer & target) / (len(answer) + len(target)),
+    "jaccard": lambda answer, target, labels: len(answer & target) / len(answer | target),
+    "exact-match": lambda answer, target, labels: float(answer == target),
+    "1-hamming": lambda answer, target, labels: 1 - len(answer ^ target) / max(labels, len(answer | target)),
 }
 """Outcomes of a row by name: answer, target and number of labels -> score; 1 where both are empty."""
 
 MICRO_F1 = "micro-f1"
 
 OF_SETS: Mapping[str, Values] = {MICRO_F1: micro_f1_of, "macro-f1": macro_f1_of, "weighted-f1": weighted_f1_of}
-"""Metrics of all rows together by name."""
 
 SEPARATORS = ";|,"
 """Signs that may stand between labels."""
@@ -77,7 +60,6 @@ class LabelSetTask(ValueTask):
     of labels, and one that only answers have is wrong for `micro-f1`, and not among the labels of means.
 
     Attributes:
-        score: name of the outcome.
         separator: sign between labels in a text; "" if none is stated.
         threshold: least probability of a label that is given.
         possible: the labels of rows and checkpoints, as far as they are known.
@@ -142,7 +124,9 @@ class LabelSetTask(ValueTask):
 
     def answer_of(self, cell: Any, segments: Sequence[str] = ()) -> LabelSet:
         """Return the labels in a cell. See `ranker.tasks.base.Task`."""
-        numbers = ((name, self._index.find(name)) for name in self._names_in(cell, self._is_given))
+        numbers = (
+            (name, self._index.find(name)) for name in self._names_in(cell, lambda value: value >= self.threshold)
+        )
         return tuple(sorted({name if number is None else self.possible[number] for name, number in numbers}))
 
     def _names_in(self, cell: Any, is_given: Callable[[float], bool]) -> list[str]:
@@ -159,9 +143,6 @@ class LabelSetTask(ValueTask):
         if twice := find_repeat(names):
             raise ValueError(f"the label {twice[:50]!r} stands twice")
         return names
-
-    def _is_given(self, value: float) -> bool:
-        return value >= self.threshold
 
     def _split(self, text: str) -> list[str]:
         """Return the labels of a text, which is one label where no separator is stated."""
@@ -234,11 +215,10 @@ class LabelSetTask(ValueTask):
 
 
 @dataclass(frozen=True)
-class SetMetric:
+class SetMetric(ValueMetric):
     """Metric of label sets over all rows together; a `Metric`.
 
     Attributes:
-        name: of the metric.
         labels: L labels; () for those of the targets.
         of_means: (..., 3 L) shares of rows where answer and target, the answer, and the target have a label -> values.
 
@@ -252,8 +232,6 @@ class SetMetric:
     name: str
     labels: tuple[str, ...]
     of_means: Values
-    range: tuple[float, float] = SHARE
-    higher_is_better: bool = True
 
     def statistics(self, answers: Sequence[Any], targets: Sequence[Any]) -> Floats:
         """Return (N, 3 L + 1) for each label whether both have it, the answer, the target; and other labels answered.
@@ -274,10 +252,6 @@ class SetMetric:
         nothing = np.zeros_like(means[..., -1:])
         parts = (right, nothing, predicted, means[..., -1:], true, nothing)
         return self.of_means(np.concatenate(parts, axis=-1))
-
-    def unseen(self, targets: Any) -> None:
-        """Return None: an answer may have any number of wrong labels."""
-        return
 
     def by_label(self) -> Floats:
         """Return (3, 2, 3) statistics of one label, which is a label of two classes."""

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
@@ -77,25 +77,21 @@ class Metric(Protocol):
 
     def statistics(self, answers: Any, targets: Any) -> Floats:
         """Return (N, k) statistics of the rows; a row of nan where there is nothing to judge."""
-        ...
 
     def value(self, means: Floats) -> Floats:
         """Return (...) values of (..., k) means of statistics, for any weights of rows."""
-        ...
 
     def unseen(self, targets: Any) -> Floats | None:
         """Return (2, R, k) statistics of R kinds of rows that may be missing: answered rightly, and wrongly.
 
         It is None where a wrong answer can be wrong by any amount.
         """
-        ...
 
     def by_label(self) -> Floats | None:
         """Return (C + 1, C, k) statistics of a row with each answer (the last: none) and each label.
 
         It is None where a row's statistics are not known from these two.
         """
-        ...
 
 
 @dataclass(frozen=True)
@@ -106,11 +102,8 @@ class LabelMetric:
     row has.
 
     Attributes:
-        name: of the metric.
-        labels: C.
         of_row: (N,) answers, (N,) targets and C -> (N, k) statistics.
         of_means: (..., k) means of statistics -> (...) values.
-        range: the least and the greatest value.
 
     Example:
         >>> metric = metric_named("macro-f1", ("no", "yes"))
@@ -129,15 +122,12 @@ class LabelMetric:
     higher_is_better: bool = True
 
     def statistics(self, answers: Ints, targets: Ints) -> Floats:
-        """Compute the statistics of each row.
+        """Compute (N, k) statistics of the rows, nan where there is nothing to judge.
 
         Args:
             answers: (N,) the predicted labels, from 0 to C - 1; -1 for a requested answer that was not given.
             targets: (N,) the true labels; -1 where there is nothing to judge: the truth is unknown, or the answer is
                 missing or failed.
-
-        Returns:
-            (N, k), a row of nan where there is nothing to judge.
 
         Raises:
             ValueError: shapes do not agree, or a label is none of the C.
@@ -167,14 +157,29 @@ class LabelMetric:
         return rows.reshape(len(answers), self.labels, -1)
 
 
+@dataclass(frozen=True, kw_only=True)
+class ValueMetric:
+    """Base class of metrics of values that are no labels, and that can be wrong in any number of ways."""
+
+    range: tuple[float, float] = SHARE
+    higher_is_better: bool = True
+
+    def unseen(self, targets: Any) -> Floats | None:
+        """Return None. See `Metric`."""
+        return None
+
+    def by_label(self) -> Floats | None:
+        """Return None. See `Metric`."""
+        return None
+
+
 @dataclass(frozen=True)
-class ItemF1:
+class ItemF1(ValueMetric):
     """F1 of the items of answers and targets, such as spans, over all rows together (micro-averaged); a `Metric`.
 
     An item is right where the target of the same row has it, too. An answer that was not given has none.
 
     Attributes:
-        name: of the metric.
         items: an answer, or a target -> the set of its items.
 
     Source: Tjong Kim Sang, De Meulder 2003, "Introduction to the CoNLL-2003 shared task", section 2.4, of named spans.
@@ -188,8 +193,6 @@ class ItemF1:
 
     name: str
     items: Callable[[Any], Set[Any]]
-    range: tuple[float, float] = SHARE
-    higher_is_better: bool = True
 
     def statistics(self, answers: Sequence[Any], targets: Sequence[Any]) -> Floats:
         """Return (N, 3) numbers of right items, of answered items and of the target's items."""
@@ -203,27 +206,16 @@ class ItemF1:
         """Return (...) F1 of (..., 3) means: see `item_f1_of`."""
         return item_f1_of(means)
 
-    def unseen(self, targets: Any) -> None:
-        """Return None: an answer may have any number of wrong items."""
-        return
-
-    def by_label(self) -> None:
-        """Return None: answers are no labels."""
-        return
-
 
 @dataclass(frozen=True)
-class NumberMetric:
+class NumberMetric(ValueMetric):
     """Metric of numbers, or of labels that stand for numbers; a `Metric`.
 
     No number stands for a requested answer that was not given, so such answers are refused.
 
     Attributes:
-        name: of the metric.
         of_row: (n,) answers and (n,) targets that are numbers -> (n, k) statistics.
         of_means: (..., k) means of statistics -> (...) values.
-        range: the least and the greatest value.
-        higher_is_better: False if lower values are better.
         numbers: (C,) the labels' numbers; none where answers and targets are numbers themselves.
 
     Example:
@@ -236,19 +228,14 @@ class NumberMetric:
     name: str
     of_row: Callable[[Floats, Floats], Floats]
     of_means: Values
-    range: tuple[float, float] = CORRELATION
-    higher_is_better: bool = True
     numbers: tuple[float, ...] = ()
 
     def statistics(self, answers: Ints | Floats, targets: Ints | Floats) -> Floats:
-        """Compute the statistics of each row.
+        """Compute (N, k) statistics of the rows, nan where there is nothing to judge.
 
         Args:
             answers: (N,) numbers, nan for a requested answer that was not given; or labels, and -1.
             targets: (N,) numbers, nan where there is nothing to judge; or labels, and -1.
-
-        Returns:
-            (N, k), a row of nan where there is nothing to judge.
 
         Raises:
             ValueError: shapes do not agree, or a number is infinite.
@@ -272,14 +259,6 @@ class NumberMetric:
     def value(self, means: Floats) -> Floats:
         """Return (...) values of (..., k) means of statistics."""
         return self.of_means(means)
-
-    def unseen(self, targets: Ints | Floats) -> None:
-        """Return None: a number can be wrong by any amount."""
-        return
-
-    def by_label(self) -> None:
-        """Return None: answers are numbers, or their ranks in the whole set."""
-        return
 
     def _as_numbers(self, values: Ints | Floats) -> Floats:
         """Return (N,) numbers; nan for -1."""
@@ -318,7 +297,17 @@ def metric_named(name: str, labels: Sequence[str] = (), ordered: bool = False) -
         if index is None:
             raise UnknownName("label", label, labels)
         return _f1_of(labels, index, f"{F1}:{labels[index]}")
-    return look_up("metric", name, METRICS)(labels, ordered)
+    name = look_up("metric", name, dict(zip(METRICS, METRICS, strict=True)))
+    if name in OF_NUMBERS:
+        return replace(OF_NUMBERS[name], numbers=_numbers(name, labels, ordered))
+    if not labels:
+        raise UsageError.about("metric", f"{name} is of labels, and these answers are none", name)
+    if name != F1:
+        return LabelMetric(name, len(labels), *OF_LABELS[name])
+    if len(labels) != 2:
+        text = f"{F1} is of one label, and there are {len(labels)}: name it, as in {F1}:{labels[0]}, or take macro-f1"
+        raise UsageError.about("metric", text, F1)
+    return _f1_of(labels, 1, F1)
 
 
 def confusion_metric(score: LabelScore, labels: Sequence[str]) -> LabelMetric:
@@ -365,52 +354,6 @@ def is_metric(name: str) -> bool:
         (True, True, False)
     """
     return name.casefold() in METRICS or name.casefold().startswith(f"{F1}:")
-
-
-def accuracy(labels: Sequence[str], ordered: bool = False) -> LabelMetric:
-    """Return the metric of the share of right answers: the mean of one statistic.
-
-    Example:
-        >>> accuracy(("no", "yes")).statistics(np.array([1, 0, -1, 1]), np.array([1, 1, 1, -1])).tolist()
-        [[1.0], [0.0], [0.0], [nan]]
-    """
-    return LabelMetric("accuracy", _count("accuracy", labels), _right, _first)
-
-
-def positive_f1(labels: Sequence[str], ordered: bool = False) -> LabelMetric:
-    """Return the metric F1 of the positive one of two labels, the second."""
-    if _count(F1, labels) != 2:
-        raise UsageError.about(
-            "metric",
-            f"{F1} is of one label, and there are {len(labels)}: name it, as in {F1}:{labels[0]}, or take macro-f1",
-            F1,
-        )
-    return _f1_of(labels, 1, F1)
-
-
-def pearson(labels: Sequence[str] = (), ordered: bool = False) -> NumberMetric:
-    """Return the metric of the correlation of answers and targets; 0 where either has no spread.
-
-    Source: Pearson 1895, "Note on regression and inheritance in the case of two parents".
-    """
-    return NumberMetric("pearson", _moments, _correlation, numbers=_numbers("pearson", labels, ordered))
-
-
-def spearman(labels: Sequence[str] = (), ordered: bool = False) -> NumberMetric:
-    """Return the metric of the correlation of the ranks of answers and targets; equal numbers share a mean rank.
-
-    Ranks are within the whole set. A draw of some of its rows, or of weights, keeps them: its value is the correlation
-    of these ranks, not of new ones.
-
-    Source: Spearman 1904, "The proof and measurement of association between two things".
-    """
-    return NumberMetric("spearman", _rank_moments, _correlation, numbers=_numbers("spearman", labels, ordered))
-
-
-def mean_absolute_error(labels: Sequence[str] = (), ordered: bool = False) -> NumberMetric:
-    """Return the metric of the mean distance between answers and targets; lower is better."""
-    numbers = _numbers("mae", labels, ordered)
-    return NumberMetric("mae", _errors, _first, (0.0, math.inf), higher_is_better=False, numbers=numbers)
 
 
 def item_f1_of(means: Floats) -> Floats:
@@ -506,42 +449,9 @@ def kappa_of(means: Floats) -> Floats:
 
 F1 = "f1"
 
-_COUNTED: dict[str, tuple[Values, tuple[float, float]]] = {
-    "macro-f1": (macro_f1_of, SHARE),
-    "micro-f1": (micro_f1_of, SHARE),
-    "weighted-f1": (weighted_f1_of, SHARE),
-    "balanced-accuracy": (balanced_accuracy_of, SHARE),
-    "mcc": (mcc_of, CORRELATION),
-    "kappa": (kappa_of, CORRELATION),
-}
-
-
-def _counts_metric(labels: Sequence[str], ordered: bool, *, name: str) -> LabelMetric:
-    """Return the metric of counts of that name."""
-    of_means, bounds = _COUNTED[name]
-    return LabelMetric(name, _count(name, labels), _counts, of_means, bounds)
-
-
-METRICS: dict[str, Callable[[Sequence[str], bool], Metric]] = {
-    "accuracy": accuracy,
-    F1: positive_f1,
-    **{name: partial(_counts_metric, name=name) for name in _COUNTED},
-    "pearson": pearson,
-    "spearman": spearman,
-    "mae": mean_absolute_error,
-}
-"""Metrics by name: functions that make them for a task's labels, and whether these are ordered."""
-
 
 def _f1_of(labels: Sequence[str], index: int, name: str) -> LabelMetric:
     return LabelMetric(name, len(labels), _counts, partial(f1_of, label=index))
-
-
-def _count(name: str, labels: Sequence[str]) -> int:
-    """Return the number of labels, for a metric that needs some."""
-    if not labels:
-        raise UsageError.about("metric", f"{name} is of labels, and these answers are none", name)
-    return len(labels)
 
 
 def _numbers(name: str, labels: Sequence[str], ordered: bool) -> tuple[float, ...]:
@@ -631,3 +541,35 @@ def _first(means: Floats) -> Floats:
 def _ratio(part: Floats, total: Floats) -> Floats:
     """Return part / total; 0 where the total is 0."""
     return np.asarray(np.divide(part, total, out=np.zeros(np.shape(total)), where=total > 0))
+
+
+OF_LABELS: dict[str, tuple[Callable[[Ints, Ints, int], Floats], Values, tuple[float, float]]] = {
+    "accuracy": (_right, _first, SHARE),
+    "macro-f1": (_counts, macro_f1_of, SHARE),
+    "micro-f1": (_counts, micro_f1_of, SHARE),
+    "weighted-f1": (_counts, weighted_f1_of, SHARE),
+    "balanced-accuracy": (_counts, balanced_accuracy_of, SHARE),
+    "mcc": (_counts, mcc_of, CORRELATION),
+    "kappa": (_counts, kappa_of, CORRELATION),
+}
+"""Metrics of all labels by name: `of_row`, `of_means` and `range` of `LabelMetric`."""
+
+OF_NUMBERS = {
+    metric.name: metric
+    for metric in (
+        NumberMetric("pearson", _moments, _correlation, range=CORRELATION),
+        NumberMetric("spearman", _rank_moments, _correlation, range=CORRELATION),
+        NumberMetric("mae", _errors, _first, range=(0.0, math.inf), higher_is_better=False),
+    )
+}
+"""Metrics of numbers by name: two correlations, 0 where either side has no spread, and the mean distance.
+
+Equal numbers share a mean rank. Ranks are within the whole set: a draw of some of its rows, or of weights, keeps them,
+and its value is the correlation of these ranks, not of new ones.
+
+Sources: Pearson 1895, "Note on regression and inheritance in the case of two parents"; Spearman 1904, "The proof and
+measurement of association between two things".
+"""
+
+METRICS = ("accuracy", F1, *(name for name in OF_LABELS if name != "accuracy"), *OF_NUMBERS)
+"""Names of metrics, beside `f1:LABEL`."""

@@ -40,7 +40,6 @@ class NumberTask(ValueTask):
     is no answer, and as a target an error.
 
     Attributes:
-        low, high: ends of the scale.
         score: name of the outcome: one of `SCORES`.
 
     Raises:

@@ -12,12 +12,12 @@ from factors.types import Example, Floats, Ints
 from ranker.errors import UsageError
 from ranker.tasks import metrics
 from ranker.tasks.base import ANSWERED, MISSING, NO_ANSWER, Predictions, states_of
-from ranker.tasks.classes import given_labels, labels_of, predicted_labels
+from ranker.tasks.classes import LabelledTask, given_labels
 from ranker.tasks.names import NameIndex
 
 
 @dataclass(frozen=True)
-class PrecomputedTask:
+class PrecomputedTask(LabelledTask):
     """Task of the models, and the metric that their answers were judged by.
 
     Attributes:
@@ -43,26 +43,14 @@ class PrecomputedTask:
             raise ValueError(f"the name of a metric must be one word without a comma (got {self.metric!r})")
 
     def target_of(self, cell: Any, segments: Sequence[str] = ()) -> int:
-        """Return the label of a cell, where answers have labels.
-
-        Raises:
-            ValueError: it is no label.
-        """
+        """Return the label of a cell, where answers have labels, or raise a ValueError."""
         label = NameIndex((name, index) for index, name in enumerate(self.labels)).find(str(cell))
         if label is None:
             raise ValueError(f"answers to {self.name} were judged elsewhere: no cell says what is right")
         return label
 
-    def cell_of(self, target: int) -> str:
-        """Return the name of a label: see `ranker.tasks.base.Task`."""
-        return self.labels[target]
-
     def answer_of(self, cell: Any, segments: Sequence[str] = ()) -> float:
-        """Return the score of a cell.
-
-        Raises:
-            ValueError: it holds no number from 0 to 1.
-        """
+        """Return the score of a cell, from 0 to 1, or raise a ValueError."""
         score = float(cell)
         if not 0 <= score <= 1:
             raise ValueError(f"a score must be between 0 and 1 (got {score:g})")
@@ -73,17 +61,9 @@ class PrecomputedTask:
         scores = np.array([np.nan if answer is None else answer for answer in answers])
         return PrecomputedScores(scores, states_of(answers) if state is None else state)
 
-    def notes(self, values: Sequence[Any]) -> tuple[str, ...]:
-        """Return (): how labels were read is told elsewhere. See `ranker.tasks.base.Task`."""
-        return ()
-
     def show(self, answer: int, segments: Sequence[str] = ()) -> str:
         """Return the name of a label; its number where answers have no labels."""
         return self.labels[answer] if 0 <= answer < len(self.labels) else str(answer)
-
-    def judged_by(self, name: str) -> Self:
-        """Return the task itself: the answers were judged once. See `ranker.tasks.base.Task`."""
-        return self
 
     def metric_named(self, name: str) -> metrics.Metric | None:
         """Return the metric of labels of that name; None for the answers' own: see `ranker.tasks.base.Task`."""
@@ -94,10 +74,6 @@ class PrecomputedTask:
                 "metric", f"{name} is of labels, and these answers have none: they are judged by {self.metric}", name
             )
         return metrics.metric_named(name, self.labels)
-
-    def metric_inputs(self, answers: Predictions, examples: Sequence[Example]) -> tuple[Ints, Ints]:
-        """Return (N,) predicted labels, -1 for none, and (N,) true ones: see `ranker.tasks.base.Task`."""
-        return predicted_labels(answers), labels_of(examples)
 
     def outcomes(self, answers: Predictions, examples: Sequence[Example]) -> Floats:
         """Return (N,) scores; 0 for an answer that was not given: see `ranker.tasks.base.Task`.

@@ -13,7 +13,7 @@ import numpy as np
 
 from factors.types import Floats
 from ranker.errors import Assumption, UnknownName, check_installed
-from ranker.tasks.metrics import SHARE, ItemF1, Metric, item_f1_of
+from ranker.tasks.metrics import ItemF1, Metric, ValueMetric, item_f1_of
 from ranker.tasks.names import spelled
 from ranker.tasks.values import ValueAnswers, ValueTask
 
@@ -156,7 +156,6 @@ def entities(tags: Tagging, strict: bool = False) -> frozenset[Entity]:
     """Return the spans of one row: B begins a span, and so does an I that follows nothing of its type.
 
     Args:
-        tags: of the tokens.
         strict: take spans that begin with B alone.
 
     Example:
@@ -196,15 +195,11 @@ def broken_spans(tags: Tagging) -> int:
 
 
 @dataclass(frozen=True)
-class ModeF1:
+class ModeF1(ValueMetric):
     """F1 of the spans of all rows in a lenient mode; a `Metric`. Needs nervaluate.
 
     A span may be right in part: with another type (`exact`), with other ends (`type`), or by half where the ends differ
     and whatever the type (`partial`).
-
-    Attributes:
-        name: of the metric.
-        mode: one of `MODES`.
 
     Example:
         >>> metric = ModeF1("span-f1:exact", "exact")
@@ -217,15 +212,13 @@ class ModeF1:
 
     name: str
     mode: str
-    range: tuple[float, float] = SHARE
-    higher_is_better: bool = True
 
     def statistics(self, answers: Sequence[Any], targets: Sequence[Any]) -> Floats:
         """Return (N, 3) right spans, answered spans and spans of the target."""
         evaluate, entity = _nervaluate(self.mode)
         rows = np.zeros((len(targets), 3))
         for row, (answer, target) in enumerate(zip(answers, targets, strict=True)):
-            true, predicted = ([entity(*span) for span in sorted(_entities(tags or ()), key=_place)]
+            true, predicted = ([entity(*span) for span in sorted(_entities(tags or ()), key=lambda span: span[1:])]
                                for tags in (target, answer))  # fmt: skip
             counts, _ = evaluate(true, predicted, sorted({span.label for span in (*true, *predicted)}))
             rows[row] = counts.correct + counts.partial / 2, counts.actual, counts.possible
@@ -234,14 +227,6 @@ class ModeF1:
     def value(self, means: Floats) -> Floats:
         """Return (...) F1 of (..., 3) means: see `item_f1_of`."""
         return item_f1_of(means)
-
-    def unseen(self, targets: Any) -> None:
-        """Return None: an answer may have any number of wrong spans."""
-        return
-
-    def by_label(self) -> None:
-        """Return None: answers are no labels."""
-        return
 
 
 def _nervaluate(mode: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
@@ -252,11 +237,6 @@ def _nervaluate(mode: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
 
     strategy = {"exact": ExactEvaluation, "partial": PartialEvaluation, "type": EntityTypeEvaluation}[mode]
     return strategy().evaluate, NervaluateEntity
-
-
-def _place(entity: Entity) -> tuple[int, int]:
-    """Return the first and the last token of a span."""
-    return entity[1:]
 
 
 def _tags_in(cell: Any) -> list[str]:

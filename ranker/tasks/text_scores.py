@@ -15,7 +15,7 @@ import numpy as np
 
 from factors.types import Floats
 from ranker.errors import UsageError, check_installed, first_line
-from ranker.tasks.metrics import SHARE, MatchedStatistics
+from ranker.tasks.metrics import MatchedStatistics, ValueMetric
 
 Score = Callable[[str, str], float]
 """(answer, one reference) -> score in [0, 1]."""
@@ -39,11 +39,7 @@ SECONDS_A_TEXT = 0.03
 
 @runtime_checkable
 class EmbeddingScore(Protocol):
-    """A `Score` that reads many texts at once before it compares any two.
-
-    Attributes:
-        __name__: of the metric.
-    """
+    """A `Score` that reads many texts at once before it compares any two."""
 
     __name__: str
 
@@ -52,11 +48,9 @@ class EmbeddingScore(Protocol):
 
     def __call__(self, answer: str, reference: str) -> float:
         """Return the score of an answer against one reference."""
-        ...
 
 
 STEM = ":stem"
-"""End of a metric's name that compares the stems of words."""
 
 
 def checked(score: Score, answer: str, reference: str) -> float:
@@ -156,10 +150,7 @@ exact_match = BagScore(lambda text: [Counter([normalise(text)])], lambda shared,
 
 
 def _rouge_n(n: int, stem: bool = False) -> BagScore:
-    """Return ROUGE-N, F1 of the sequences of `n` words of two texts.
-
-    Source: Lin 2004, "ROUGE: a package for automatic evaluation of summaries".
-    """
+    """Return ROUGE-N, F1 of the sequences of n words of two texts. Source: as for ROUGE-L."""
     return BagScore(partial(_sequences, n=n, stem=stem), _f1)
 
 
@@ -176,7 +167,7 @@ def rouge_l(answer: str, reference: str, stem: bool = False) -> float:
         >>> round(rouge_l("The dog sat.", "The old dog ran."), 3)
         0.571
 
-    Source: Lin 2004, as for ROUGE-N.
+    Source: Lin 2004, "ROUGE: a package for automatic evaluation of summaries".
     """
     answered, true = words_of(answer, stem), words_of(reference, stem)
     total = len(answered) + len(true)
@@ -273,10 +264,6 @@ def _sacrebleu() -> Any:
     return metrics
 
 
-def _equal(answer: str, reference: str) -> float:
-    return float(answer.strip() == reference.strip())
-
-
 SCORES: dict[str, Score] = {
     "rouge-l": rouge_l,
     "rouge-1": rouge_1,
@@ -288,7 +275,7 @@ SCORES: dict[str, Score] = {
     "sentence-bleu": sentence_bleu,
     "token-f1": token_f1,
     "exact-match": exact_match,
-    "equal": _equal,
+    "equal": lambda answer, reference: float(answer.strip() == reference.strip()),
 }
 """Scores of a text against a reference. `token-f1` and `exact-match` normalise both; `equal` strips outer blanks."""
 
@@ -344,7 +331,7 @@ def is_text_metric(name: str) -> bool:
 
 
 @dataclass(frozen=True)
-class CorpusBleu:
+class CorpusBleu(ValueMetric):
     """BLEU of all rows together, in [0, 1]; a `Metric`. Needs sacrebleu.
 
     It is 0 where no sequence of four words is right, without smoothing: only then sacrebleu's own value differs.
@@ -359,8 +346,6 @@ class CorpusBleu:
     """
 
     name: str = BLEU
-    range: tuple[float, float] = SHARE
-    higher_is_better: bool = True
 
     def statistics(self, answers: Sequence[Any], targets: Sequence[Any]) -> Floats:
         """Return (N, 10) lengths of answer and reference, right sequences and sequences of 1 to 4 words.
@@ -382,14 +367,6 @@ class CorpusBleu:
             brevity = np.minimum(1 - true / answered, 0.0)
             score = np.exp(precisions.mean(axis=-1) + brevity)
         return np.asarray(np.nan_to_num(score, nan=0.0))
-
-    def unseen(self, targets: Any) -> None:
-        """Return None: an answer can be wrong in any number of words."""
-        return
-
-    def by_label(self) -> None:
-        """Return None: answers are no labels."""
-        return
 
 
 MATCHED_BLEU = MatchedStatistics(tuple(range(2, 2 + ORDER)), (1,), SECONDS_A_PAIR["sentence-bleu"])

@@ -80,7 +80,7 @@ class TextTask(ValueTask):
     def judged_by(self, name: str) -> Self:
         """Return the task with another outcome. See `ranker.tasks.base.Task`."""
         name = name.casefold()
-        return replace(self, score=name) if name in self._scores else self
+        return replace(self, score=name) if name in self.metrics and name != BLEU else self
 
     def metric_named(self, name: str) -> Metric | None:
         """Return the metric of all rows together; None for the mean of an outcome. See `ranker.tasks.base.Task`."""
@@ -196,10 +196,6 @@ class TextTask(ValueTask):
             self.score.embed([text for answer, target in pairs for text in (answer, *target)])
             outcomes.append(super().judge(*block))
         return np.concatenate([np.zeros(0), *outcomes])
-
-    @property
-    def _scores(self) -> tuple[str, ...]:
-        return tuple(name for name in self.metrics if name != BLEU)
 
 
 def _by_rows(answers: Sequence[Predictions]) -> Iterator[dict[int, str]]:

@@ -11,8 +11,7 @@ import numpy as np
 
 from factors.types import Bools, Example, Floats, Ints
 from ranker.errors import UsageError
-from ranker.tasks.answers import answer_class
-from ranker.tasks.base import ANSWERED, NO_ANSWER, Predictions, Task, states_of
+from ranker.tasks.base import ANSWERED, NO_ANSWER, Predictions, Task, answer_class, states_of
 from ranker.tasks.metrics import MatchedStatistics, Metric
 
 SECONDS_A_PAIR = 5e-5
@@ -133,10 +132,6 @@ class ValueTask:
     def named(cls, name: str, **stated: Any) -> Self:
         """Make the task that a user names.
 
-        Args:
-            name: of the task.
-            stated: `options` that the user states.
-
         Raises:
             UsageError: the task needs an option that is not stated.
         """
@@ -251,7 +246,6 @@ class ValueTask:
 
         Args:
             answers: (N,) None for none.
-            targets: (N,) of the rows.
         """
         return {}
 

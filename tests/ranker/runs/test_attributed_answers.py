@@ -32,7 +32,7 @@ from ranker.runtime.upkeep import verify
 from ranker.scoring.score import UNATTRIBUTED
 from ranker.sources.hf.extractors import SpanExtractor
 from ranker.sources.hf.taggers import Tagger as HFTagger
-from ranker.tasks import answers
+from ranker.tasks import base
 from ranker.tasks.tags import TagTask
 from ranker.tasks.texts import SpanTask
 
@@ -48,7 +48,7 @@ def registered(monkeypatch):
     """The kind of the toys' answers, as an installed package registers it."""
     find, point = metadata.entry_points, SimpleNamespace(name="word-tags", value="tag_guest:Tags")
     monkeypatch.setattr(
-        metadata, "entry_points", lambda group: [point] if group == answers.GROUP else find(group=group)
+        metadata, "entry_points", lambda group: [point] if group == base.ANSWERS_GROUP else find(group=group)
     )
 
 

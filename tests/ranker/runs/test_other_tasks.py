@@ -18,7 +18,7 @@ from ranker import Evidence, decide
 from ranker.errors import DataError, UsageError
 from ranker.report.decision import MAX_LISTED_ROWS, graded_rows
 from ranker.runs.rows import RowsFile, labelled
-from ranker.tasks import answers
+from ranker.tasks import base
 
 TASK = TagTask("tags")
 TEXTS = [f"{a} {b} {c}" for a in ("ann", "bob", "cat") for b in ("ate", "bit", "saw") for c in ("apples", "bats", "it")]
@@ -29,7 +29,7 @@ def registered(monkeypatch):
     """The kind, as an installed package registers it."""
     find, point = metadata.entry_points, SimpleNamespace(name="word-tags", value="tag_guest:Tags")
     monkeypatch.setattr(
-        metadata, "entry_points", lambda group: [point] if group == answers.GROUP else find(group=group)
+        metadata, "entry_points", lambda group: [point] if group == base.ANSWERS_GROUP else find(group=group)
     )
 
 

@@ -19,7 +19,7 @@ from ranker.runtime.executors.serial import Serial
 from ranker.runtime.runtime import Runtime
 from ranker.runtime.store import Store, collect_blocks
 from ranker.runtime.upkeep import contents, verify
-from ranker.tasks import answers
+from ranker.tasks import base
 
 
 @pytest.fixture(autouse=True)
@@ -28,7 +28,7 @@ def registered(monkeypatch):
     find = metadata.entry_points
     point = SimpleNamespace(name="word-tags", value="tag_guest:Tags")
     monkeypatch.setattr(
-        metadata, "entry_points", lambda group: [point] if group == answers.GROUP else find(group=group)
+        metadata, "entry_points", lambda group: [point] if group == base.ANSWERS_GROUP else find(group=group)
     )
 
 
@@ -89,7 +89,7 @@ def test_blocks_of_any_values_are_kept_together(tmp_path, blocks):
 def test_a_kind_that_is_not_there_is_one_line():
     """With the near names, as of any other."""
     with refuses(UnknownName, value="class"):
-        answers.answer_class("class")
+        base.answer_class("class")
 
 
 def test_a_class_of_another_kind_is_refused(monkeypatch):
@@ -97,12 +97,12 @@ def test_a_class_of_another_kind_is_refused(monkeypatch):
     point = SimpleNamespace(name="word-texts", value="tag_guest:Tags")
     monkeypatch.setattr(metadata, "entry_points", lambda group: [point])
     with refuses(UsageError, value="word-texts", place="tag_guest:Tags"):
-        answers.answer_class("word-texts")
+        base.answer_class("word-texts")
 
 
 def test_who_keeps_and_sends_answers_knows_no_class_of_them():
     """Neither the store nor workers nor executors name one; tasks and answers are told apart in `tasks` alone."""
-    root = Path(answers.__file__).parents[1]
+    root = Path(base.__file__).parents[1]
     named = ("ClassProbabilities", "ClassificationTask", "PrecomputedTask", "tasks.precomputed")
     rooms = sorted(file for file in (root / "runtime").rglob("*.py"))
     assert [file.name for file in rooms if any(name in file.read_text() for name in named)] == []
