@@ -25,8 +25,7 @@ from ranker.datasets.pools import distinct_rows
 from ranker.errors import DataError, RankModelsError, UsageError, listed
 from ranker.files.reader import read_columns
 from ranker.files.saving import save
-from ranker.labelling.agreement import agreement
-from ranker.labelling.sheet import Line, pool_column_names, read_lines, to_csv
+from ranker.labelling.sheet import Line, agreement, pool_column_names, read_lines, to_csv
 from ranker.numbers import counted, percent
 from ranker.results.explanation import Explanation
 from ranker.runs.label import Labelling

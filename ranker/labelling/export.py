@@ -26,10 +26,7 @@ def render(
 
     Args:
         name: "csv", "label-studio" (JSON tasks) or "doccano" (JSON lines).
-        rows: the rows, the most useful first.
         cells: column -> text of each row, without labels.
-        labels: the names of the labels.
-        column: column for the labels.
 
     Example:
         >>> row = Example("1", ("Lovely.",), None)
@@ -43,7 +40,7 @@ def render(
     keys = [f"sha256:{text_key(row)}" for row in rows]
     if name == "label-studio":
         tasks = [
-            {"data": {**_words(row_cells), ROW: key, ORDER: order}}
+            {"data": {**{_word(name): cell for name, cell in row_cells.items()}, ROW: key, ORDER: order}}
             for order, (row_cells, key) in enumerate(zip(cells, keys, strict=True))
         ]
         return json.dumps(tasks, ensure_ascii=False, indent=1) + "\n"
@@ -55,15 +52,7 @@ def render(
 
 
 def configuration(texts: Sequence[str], labels: Sequence[str], cannot_tell: str) -> str:
-    """Write the labelling configuration of a project in Label Studio.
-
-    Args:
-        texts: the columns that hold texts.
-        labels: the names of the labels.
-        cannot_tell: the choice that is none of them.
-
-    Raises:
-        UsageError: a label holds characters that XML cannot.
+    """Write the labelling configuration of a project in Label Studio; raises a UsageError if XML cannot hold a label.
 
     Example:
         >>> '<Choice value="a&amp;b" hotkey="1"/>' in configuration(["text"], ["a&b", "c"], "cannot tell")
@@ -80,10 +69,6 @@ def configuration(texts: Sequence[str], labels: Sequence[str], cannot_tell: str)
     )
     choices_tag = f'  <Choices name="label" toName={quoteattr(_word(texts[-1]))} choice="single" required="true">'
     return "\n".join(["<View>", *text_tags, choices_tag, *lines, "  </Choices>", "</View>", ""])
-
-
-def _words(cells: Mapping[str, str]) -> dict[str, str]:
-    return {_word(name): cell for name, cell in cells.items()}
 
 
 def _word(name: str) -> str:

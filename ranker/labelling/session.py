@@ -2,15 +2,15 @@
 
 A session is a pool and a list of labelling events in their order. Everything else follows from these: the belief
 depends on the answers and not on their order, and the last event can be undone at any time. A `Learner` turns answers
-into a belief and chooses rows: `votes` from labels, `references` from texts, tags and numbers. Axis letters as in
-`ranker.statistics.pool`.
+into a belief and chooses rows: see `learners`. Axis letters as in `ranker.statistics.pool`.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 
@@ -23,7 +23,6 @@ SKIP_DISTANCE = 10
 """Other rows asked before a skipped one comes back."""
 
 RANDOM = "random"
-"""Rule that picks rows at random."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +30,6 @@ class LabelEvent:
     """One labelling event of a row.
 
     Attributes:
-        row: its index in the pool.
         status: answered; skipped, to be asked again later; or cannot-tell, never asked again.
         label: the answer, as `Example.target`: the index of a label, or the task's value; None without one.
     """
@@ -41,23 +39,23 @@ class LabelEvent:
     label: Any = None
 
 
-class Learner(Protocol):
-    """Pool that learns from the answers to some of its rows."""
+class Learner(ABC):
+    """Pool that learns from the answers to some of its rows.
+
+    Attributes:
+        rules: that it can choose rows by, the usual one first; and `RANDOM`.
+        rows: N, the number of rows.
+        readable: rows that may be picked.
+    """
 
     rules: tuple[str, ...]
-    """Rules that it can choose rows by, the usual one first; and `RANDOM`."""
+    rows: int
+    readable: Ints
 
-    @property
-    def rows(self) -> int:
-        """N, the number of rows."""
-
-    @property
-    def readable(self) -> Ints:
-        """Rows that may be picked."""
-
-    def check(self, event: LabelEvent) -> None:
+    def check(self, event: LabelEvent) -> None:  # noqa: B027  # any answer can be one
         """Raise a ValueError if an answer cannot be one."""
 
+    @abstractmethod
     def belief(self, answered: Sequence[LabelEvent], following: int | None) -> Draws:
         """Return what is believed of the models after some answers.
 
@@ -66,11 +64,13 @@ class Learner(Protocol):
             following: the row to label next, which tells what further answers will add; None for none.
         """
 
+    @abstractmethod
     def choose(self, answered: Sequence[LabelEvent], rule: str, closed: Collection[int], count: int) -> list[int]:
         """Choose rows to label by a rule that is not `RANDOM`, the most useful first; fewer where fewer are left."""
 
     def alarmed(self, answered: Sequence[LabelEvent]) -> bool:
         """Return whether the models' answers do not describe the labels, so that the belief is unreliable."""
+        return False
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,6 @@ class SessionStatus:
         shortfall: (M,) expected loss by taking each model instead of the best.
         forecast: of the further answers that make `within` probable enough; None if no row is left, or it is not known.
         alarmed: the models' votes do not describe these labels, so the other figures are unreliable.
-        rows_left: whether a row is left to ask.
     """
 
     order: Ints
@@ -107,7 +106,6 @@ class Session:
     """A pool and the labelling events of its rows.
 
     Args:
-        learner: the pool.
         events: earlier events in their order; a row may have several answers.
         rule: rule that picks rows, of the learner's or `RANDOM`; "" for the learner's usual one.
         margin: most that a winner may lack to the best.
@@ -118,7 +116,7 @@ class Session:
         ValueError: an invalid rule, row or label.
 
     Example:
-        >>> from ranker.labelling.votes import VoteLearner
+        >>> from ranker.labelling.learners import VoteLearner
         >>> from ranker.statistics.patterns import fold
         >>> truth = np.array([0, 1] * 20)
         >>> session = Session(VoteLearner(fold(np.stack([truth, truth, 1 - truth]), 2)))
@@ -178,11 +176,7 @@ class Session:
         return self._pick({event.row for event in self.events if event.status != "skipped"}, count)
 
     def tell(self, row: int, label: Any) -> None:
-        """Add an answer.
-
-        Raises:
-            ValueError: an invalid row or label, or a row that already has an answer.
-        """
+        """Add an answer; raises a ValueError for an invalid row or label, or a row that has an answer."""
         self._add(LabelEvent(int(row), "answered", label))
 
     def skip(self, row: int) -> None:
@@ -194,11 +188,7 @@ class Session:
         self._add(LabelEvent(int(row), "cannot-tell"))
 
     def undo(self) -> LabelEvent:
-        """Remove the last event and return it.
-
-        Raises:
-            ValueError: there is no event.
-        """
+        """Remove the last event and return it; raises a ValueError if there is none."""
         if not self.events:
             raise ValueError("nothing was said that could be taken back")
         event = self.events.pop()

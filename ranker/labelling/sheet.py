@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import combinations
 from typing import Any
 
 from factors.types import Example
@@ -31,8 +32,6 @@ class Line:
     """A labelling event with its recorded context.
 
     Attributes:
-        event: the event.
-        annotator: name of the person.
         seconds: time taken; None if unknown.
         when: time of the event, as ISO 8601.
         picked: rule that picked the row; "" if unknown.
@@ -89,10 +88,8 @@ def to_csv(
     """Write a session as CSV.
 
     Args:
-        lines: events of the session.
         waiting: cells of rows that are still to be labelled.
         cell_of: writes an answer: `Task.cell_of`.
-        column: column of the labels.
 
     Example:
         >>> line = Line(LabelEvent(0, "answered", 1), "ann", 2.5, cells={"text": "Lovely."})
@@ -136,7 +133,6 @@ def read_lines(
 
     Args:
         file: output of `to_csv`, or any file of rows with a column of labels.
-        rows: its rows.
         place: returns the index in the pool of a row with its cells, or raises a ValueError.
         target_of: returns the answer in a cell, beside the texts of its row, or raises a ValueError: `Task.target_of`.
 
@@ -185,3 +181,44 @@ def _event(row: int, status: str, cell: Any, target: Callable[[Any], Any]) -> La
 
 def _number(cell: Any) -> float | None:
     return None if cell is None else float(cell)
+
+
+MIN_ROWS_FOR_SHARE = 10
+"""Rows with two answers or more that are needed before a share of agreement is reported."""
+
+
+@dataclass(frozen=True)
+class AnnotatorAgreement:
+    """Agreement between answers to the same rows.
+
+    Attributes:
+        rows: number of rows with two answers or more.
+        disputed: the rows whose answers differ, in the order of their first answers.
+        share: P(two answers to one row are equal), each row counting once; None if fewer than `MIN_ROWS_FOR_SHARE` rows
+            have two answers. It is not corrected for agreement by chance.
+    """
+
+    rows: int
+    disputed: tuple[Hashable, ...]
+    share: float | None
+
+
+def agreement(answers: Iterable[tuple[Hashable, Hashable]]) -> AnnotatorAgreement:
+    """Measure how often answers to the same rows agree.
+
+    Args:
+        answers: pairs (row, label).
+
+    Example:
+        >>> agreement([("a", 1), ("b", 0), ("a", 0), ("b", 0), ("c", 1)])
+        AnnotatorAgreement(rows=2, disputed=('a',), share=None)
+    """
+    labels_of_row: dict[Hashable, list[Hashable]] = {}
+    for row, label in answers:
+        labels_of_row.setdefault(row, []).append(label)
+    several = {row: labels for row, labels in labels_of_row.items() if len(labels) > 1}
+    disputed = tuple(row for row, labels in several.items() if len(set(labels)) > 1)
+    if len(several) < MIN_ROWS_FOR_SHARE:
+        return AnnotatorAgreement(len(several), disputed, None)
+    pairs = [[a == b for a, b in combinations(labels, 2)] for labels in several.values()]
+    return AnnotatorAgreement(len(several), disputed, sum(sum(equal) / len(equal) for equal in pairs) / len(pairs))

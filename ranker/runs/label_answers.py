@@ -18,7 +18,7 @@ from ranker.datasets.identity import row_key
 from ranker.datasets.sheets import COLUMNS
 from ranker.datasets.votes import Votes
 from ranker.errors import UsageError, find_repeat
-from ranker.labelling.questions import QuestionLearner
+from ranker.labelling.learners import QuestionLearner
 from ranker.labelling.session import LabelEvent, Session
 from ranker.labelling.sheet import Line
 from ranker.runs.asked_judges import Answering
@@ -249,7 +249,7 @@ class AskedAnswers:
 
     Attributes:
         pool: the questions.
-        believe, gains: as for `ranker.labelling.questions.QuestionLearner`.
+        believe, gains: as for `ranker.labelling.learners.QuestionLearner`.
     """
 
     pool: AnsweredPool

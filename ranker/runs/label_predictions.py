@@ -15,11 +15,9 @@ from factors import Example
 from factors.types import Floats, Ints
 from ranker.datasets.sets import LabelledDataset
 from ranker.errors import ModelError, UsageError, choice_error, range_error
-from ranker.labelling import references
-from ranker.labelling.references import ReferenceLearner
+from ranker.labelling.learners import ReferenceLearner, VoteLearner
 from ranker.labelling.session import RANDOM, LabelEvent, Learner, Session
 from ranker.labelling.sheet import Line
-from ranker.labelling.votes import VoteLearner
 from ranker.numbers import counted, probability
 from ranker.runs.collect import RunResponses, collect, failed_of
 from ranker.runs.gather import RunInputs, RunRows
@@ -316,7 +314,7 @@ def metric_of_values(task: Task, name: str | LabelScore) -> Metric | None:
 
 def check_rule(task: Task, rule: str) -> None:
     """Raise a UsageError for a rule of labels where answers are none."""
-    possible = (*references.RULES, RANDOM)
+    possible = (*ReferenceLearner.rules, RANDOM)
     if has_values(task) and rule not in possible:
         text = f"`rule` {rule} is for labels; here it is {' or '.join(possible)}"
         raise UsageError(text, option="rule", value=rule, allowed=possible)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ranker.labelling.references import ReferenceLearner
+from ranker.labelling.learners import ReferenceLearner
 from ranker.labelling.session import LabelEvent, Session
 from ranker.statistics.likeness import Anchors, choose_rows, infer_differences
 

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
+from ranker.labelling.learners import VoteLearner
 from ranker.labelling.session import SKIP_DISTANCE, LabelEvent, Session
-from ranker.labelling.votes import VoteLearner
 from ranker.statistics.patterns import fold
 
 

@@ -12,9 +12,8 @@ from ranker.datasets import readers
 from ranker.datasets.readers import read_sheet
 from ranker.errors import DataError, UsageError
 from ranker.labelling import export
-from ranker.labelling.agreement import agreement
 from ranker.labelling.session import LabelEvent
-from ranker.labelling.sheet import Line, read_lines, to_csv
+from ranker.labelling.sheet import Line, agreement, read_lines, to_csv
 
 ROWS = [Example(str(n), (f"Row {n}, said\nin two lines.",), None) for n in range(5)]
 LABELS = ("bad", "good")

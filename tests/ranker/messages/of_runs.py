@@ -41,9 +41,9 @@ from ranker.attribution.settings import IGSettings, LIMESettings, SHAPSettings
 from ranker.commands import custom, outputs
 from ranker.datasets.readers import read_sheet, unlabelled
 from ranker.labelling import export
+from ranker.labelling.learners import VoteLearner
 from ranker.labelling.session import LabelEvent, Session
 from ranker.labelling.sheet import read_lines
-from ranker.labelling.votes import VoteLearner
 from ranker.limits import LIMITS, Limits
 from ranker.records import read_toml, record
 from ranker.report import changes, write
