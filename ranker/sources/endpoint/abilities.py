@@ -16,7 +16,6 @@ COMPLETIONS, CHAT = "/completions", "/chat/completions"
 """Addresses behind a server's URL."""
 
 SAMPLE = "The capital of France is"
-"""Prompt of the probe."""
 
 TOP = (2_000, 100, 20, 5)
 """Numbers of most probable tokens to ask for, from the most: llama.cpp has no limit, chats have 20, OpenAI has 5."""
@@ -28,7 +27,6 @@ REPETITIONS = 4
 """Times that a word is shown before the server is expected to repeat it."""
 
 REPEATED_TOKENS = 12
-"""Most tokens of a repeated word."""
 
 REVISION = 3
 """Version of the probe, part of what it is kept under; raise it when other abilities are found."""
@@ -43,7 +41,6 @@ class Abilities:
         echo: it gives the log-probabilities of the prompt's tokens.
         top: most probable tokens that it gives at most; 0 for none.
         limit_name: parameter that limits the tokens of an answer.
-        temperature: it takes a temperature.
         model, fingerprint: stated by the server, see `Reply`.
         doubt: why log-probabilities of a prompt that it gives are not used, in words; "" where it gives none.
     """
@@ -77,11 +74,9 @@ class Endpoint:
     """One model of a server, with what is known of it.
 
     Attributes:
-        client: of the server.
         model: name of the model; "" for the server's only one.
         round: see `Journal.round`.
         abilities: of the model; None before they are known.
-        usual_top: see `USUAL_TOP`.
         share: of the budget, for requests about rows; None without a budget.
     """
 
@@ -132,11 +127,7 @@ class Endpoint:
 
 @dataclass(frozen=True)
 class CountingEndpoint(Endpoint):
-    """An endpoint that keeps the replies to a row.
-
-    Attributes:
-        replies: since they were last cleared.
-    """
+    """An endpoint that keeps the replies to a row."""
 
     replies: list[Reply] = field(default_factory=list)
 
@@ -245,9 +236,6 @@ def tokens_of(endpoint: Endpoint, word: str) -> tuple[bytes, ...]:
     """Return the tokens of a word as the server shows them when it repeats it; of a chat the first alone.
 
     Nobody here has its tokenizer, so nothing is guessed: () where the server does not repeat the word.
-
-    Raises:
-        NotKept, RowError, ServerError: see `Client.ask`.
     """
     assert endpoint.abilities is not None
     if endpoint.abilities.chat:

@@ -30,7 +30,6 @@ def in_order(
     are kept.
 
     Args:
-        client: that the requests go through.
         ask: row -> result; it runs in several threads.
         rows: read a little ahead.
         beat: called now and then in this thread.

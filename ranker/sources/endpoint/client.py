@@ -111,11 +111,7 @@ class NotKept(Exception):
 
 
 class Failed(Exception):
-    """An attempt failed, and another may succeed.
-
-    Attributes:
-        reached: the server gave a sign of life.
-    """
+    """An attempt failed, and another may succeed."""
 
     def __init__(self, reason: str, reached: bool = True) -> None:
         super().__init__(reason)
@@ -129,9 +125,7 @@ class Server:
     Attributes:
         url: start of its addresses, without a slash at the end: "http://127.0.0.1:8080/v1".
         key_name: environment variable with its key; "" for none.
-        options: of the run.
         run: name of the run, whose requests are counted together.
-        limits: of the size of replies.
     """
 
     url: str
@@ -169,16 +163,12 @@ class Client:
     """Client of one server, used by several threads.
 
     Attributes:
-        server: the server.
-        journal: of replies.
-        offline: send nothing.
         attempts, first_pause, patience: see `ATTEMPTS`, `FIRST_PAUSE` and `PATIENCE`.
         stopping: set to send nothing more.
         limited: it has refused a request since it had too many.
         met: the server has replied to this client.
         stated: (model of the server, "model" or "fingerprint") -> what its first reply said of itself.
         failures: name of a probe of the abilities of a model -> why it failed.
-        pace: of all its requests.
         in_flight: number of requests that were sent and have no reply yet.
         room: notified when one has its reply.
     """
@@ -215,8 +205,6 @@ class Client:
 
         Args:
             place: the model of the server.
-            path: of the address, behind the server's URL.
-            body: of the request.
             round: see `Journal.round`.
             expected: an earlier reply; one of another model is refused, and not kept.
             keep_refusals: keep it, too, that a request cannot be answered.
@@ -258,27 +246,26 @@ class Client:
 
     @cached_property
     def _http(self) -> httpx2.Client:
+        """Pool of connections."""
+        options = self.server.options
         try:
-            http = self._connections()
+            import httpx2
+
+            http = httpx2.Client(
+                headers={"Authorization": f"Bearer {self.key}"} if self.key else {},
+                timeout=httpx2.Timeout(options.request_timeout, connect=CONNECT, pool=None),
+                limits=httpx2.Limits(
+                    max_connections=options.concurrency, max_keepalive_connections=options.concurrency
+                ),
+                verify=httpx2.create_ssl_context(),  # which honours SSL_CERT_FILE
+                trust_env=not self.server.is_local,  # texts for this machine go through no proxy
+                follow_redirects=False,
+            )
         except (ImportError, ValueError, OSError) as error:  # of a proxy, or a file of certificates
             text = f"cannot be asked with these proxies and certificates: {self._redacted(first_line(error))}"
             raise ServerError.of(self.server.host, text) from error
         weakref.finalize(self, http.close)
         return http
-
-    def _connections(self) -> httpx2.Client:
-        """Return a pool of connections."""
-        import httpx2
-
-        options = self.server.options
-        return httpx2.Client(
-            headers={"Authorization": f"Bearer {self.key}"} if self.key else {},
-            timeout=httpx2.Timeout(options.request_timeout, connect=CONNECT, pool=None),
-            limits=httpx2.Limits(max_connections=options.concurrency, max_keepalive_connections=options.concurrency),
-            verify=httpx2.create_ssl_context(),  # which honours SSL_CERT_FILE
-            trust_env=not self.server.is_local,  # texts for this machine go through no proxy
-            follow_redirects=False,
-        )
 
     def _send(
         self, place: str, path: str, body: Mapping[str, Any], expected: Reply | None, share: Share | None

@@ -18,7 +18,6 @@ from ranker.errors import StoreError
 from ranker.records import digest
 
 FILE = "responses.sqlite3"
-"""Name of the file in a folder."""
 
 WAIT = 60.0
 """Seconds to wait for another process that writes."""
@@ -70,15 +69,11 @@ class Journal:
         self._execute("INSERT OR REPLACE INTO replies VALUES (?, ?, ?)", name, status, zlib.compress(body.encode()))
 
     def reserve(self, run: str, tokens: int, max_requests: int = 0, max_tokens: int = 0) -> bool:
-        """Count a request of a run, with its most tokens, unless a limit would be exceeded.
+        """Count a request of a run, with its most tokens, unless a limit would be exceeded; return whether it counts.
 
         Args:
-            run: name of the run.
             tokens: most tokens of the request and its answer.
             max_requests, max_tokens: limits of the run; 0 for none.
-
-        Returns:
-            True if the request may be sent.
         """
         self._execute("INSERT OR IGNORE INTO spent VALUES (?, 0, 0)", run)
         done = self._execute(
@@ -101,7 +96,6 @@ class Journal:
         """Return the name of the round in which a place is asked; replies of earlier rounds do not count.
 
         Args:
-            place: a model of a server.
             anew: name of a round to begin, unless it has begun already; "" goes on with the last.
         """
         if anew:

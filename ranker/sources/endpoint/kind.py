@@ -41,7 +41,6 @@ REVISION = 1
 """Version of asking and scoring, part of the store's key; raise it when answers change."""
 
 PRELOAD = (*EXTRAS["endpoint"], "ranker.sources.endpoint.scoring")
-"""Modules that every model behind a server needs."""
 
 
 @dataclass(frozen=True)
@@ -49,11 +48,8 @@ class EndpointModel(PromptSetup):
     """A prompt on a model behind a server: a `ranker.sources.base.Source`.
 
     Attributes:
-        name: see there.
-        server: the server.
         model: its name there; "" for the only one.
         prompt, demonstrations, calibration, length: see `PromptSetup`.
-        options: of all sources of the run.
         sharing: models of the run that share its budget.
     """
 
@@ -168,13 +164,11 @@ class EndpointModel(PromptSetup):
 
     def usage(self, task: Task, examples: Sequence[Example], machine: Machine, shelf: ResourceCache) -> RowUsage | None:
         """Return the tokens of the answers to examples, from replies that are kept; see `Metered`."""
-        from ranker.sources.endpoint.usage import kept_usage
-
         own_shelf = ResourceCache()  # so that no client that sends is shared
         own_shelf.folder, own_shelf.offline = shelf.folder, True
         model = self.open(task, machine, own_shelf)
         assert isinstance(model, (ServerScorer, ServerWriter))
-        return kept_usage(model, examples)
+        return model.usage(examples)
 
     def _endpoint(self, chat: bool, shelf: ResourceCache) -> Endpoint:
         """Return the model of the server, with its abilities, which are found out once."""
@@ -240,7 +234,6 @@ if TYPE_CHECKING:
 
 _CLIENTS, _JOURNAL, _RUN, _HOSTS = "clients of servers", "journal of servers", "run of servers", "hosts of servers"
 _NAMES, _SHARE, _SHARES = "names of models of servers", "share of a model of a server", "shares of models of servers"
-"""Cache keys."""
 
 
 def _client(server: Server, shelf: ResourceCache) -> Client:
@@ -293,11 +286,7 @@ def claims(reference: Reference, options: SourceOptions) -> bool:
 
 
 def sources(reference: Reference, options: SourceOptions, shelf: ResourceCache) -> list[EndpointModel]:
-    """List the prompts on a model of a server; nothing is sent.
-
-    Raises:
-        UsageError: the URL is malformed, there is no such prompt, or demonstrations are needed and no file has them.
-    """
+    """List the prompts on a model of a server; nothing is sent."""
     check_installed("a model of a server", "endpoint", option="models")
     chosen = options.of(EndpointOptions)
     if chosen.prices:

@@ -57,7 +57,6 @@ class Pace:
         most: requests at a time.
         first_pause: seconds of the first pause whose length the server does not say.
         patience: seconds without any reply after which the limits are not waited for.
-        now: clock, in seconds.
         wait: function of a condition and of seconds by that clock, which waits so long, or until it is notified.
 
     Source: additive increase of Chiu and Jain 1989, "Analysis of the increase and decrease algorithms", after a
@@ -82,10 +81,7 @@ class Pace:
 
     @contextmanager
     def turn(self, stopping: threading.Event) -> Iterator[None]:
-        """Wait until a request may be sent; hold its place until it has its reply.
-
-        Args:
-            stopping: set where nothing is sent any more: then nobody waits.
+        """Wait until a request may be sent, or nothing is sent any more; hold its place until it has its reply.
 
         Raises:
             OutOfPatience: a `TooMany` was raised within it, and the limits last too long to be waited for.
@@ -159,8 +155,6 @@ def too_many(reason: str, message: str, headers: Mapping[str, str], clock: float
 
     Args:
         reason: status and message, for a reader.
-        message: of the server.
-        headers: of the reply.
         clock: seconds since 1970.
 
     Example:

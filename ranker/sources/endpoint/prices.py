@@ -33,7 +33,6 @@ class Prices:
     """Prices of models, as a TOML file writes them.
 
     Attributes:
-        currency: of the prices.
         models: name of a model, as in ``openai:URL#NAME`` -> its `Price`.
         core_hour, gpu_hour: of an hour of a processor core, and of an accelerator; nan where unknown.
 
@@ -67,11 +66,7 @@ NO_PRICES = Prices()
 
 
 def read_prices(file: str) -> Prices:
-    """Read a file of prices; none for "".
-
-    Raises:
-        DataError: it cannot be read, or has other fields.
-    """
+    """Read a file of prices, none for ""; raises a DataError if it cannot be read, or has other fields."""
     if not file:
         return NO_PRICES
     try:

@@ -54,7 +54,6 @@ class Reply:
     """A server's reply.
 
     Attributes:
-        text: written by the model.
         tokens: of the text, and of the prompt if the server repeats it; () if it names none.
         prompt_tokens, output_tokens: counted by the server; -1 if it counts none.
         model: name of the model by the server; "" if it states none.
@@ -148,11 +147,7 @@ def _number(value: float | None) -> float:
 
 
 def _top(pairs: Any) -> dict[bytes, float]:
-    """Return tokens by their bytes; of equal ones the more probable.
-
-    Raises:
-        BadNumbers: together they are more probable than 1.
-    """
+    """Return tokens by their bytes, of equal ones the more probable; refuse those that are more probable than 1."""
     top: dict[bytes, float] = {}
     for text, value in pairs:
         number = _number(value)

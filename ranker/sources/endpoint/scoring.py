@@ -19,9 +19,10 @@ from ranker.sources.endpoint.abilities import CountingEndpoint, Endpoint, Prompt
 from ranker.sources.endpoint.asking import in_order
 from ranker.sources.endpoint.client import NotKept, RowError, ServerError
 from ranker.sources.endpoint.prices import BYTES_A_TOKEN, read_prices
-from ranker.sources.endpoint.replies import covering, is_certain
+from ranker.sources.endpoint.replies import Reply, covering, is_certain
 from ranker.sources.lm.answers import before
 from ranker.sources.texts import Texts, WordEncoding
+from ranker.sources.usage import QUANTITIES, RowUsage
 from ranker.tasks.base import ANSWERED, ERROR, NO_ANSWER, states_of
 from ranker.tasks.classes import ClassProbabilities, softmax
 
@@ -34,7 +35,9 @@ log = logging.getLogger(__name__)
 S = TypeVar("S")
 
 BLOCK = 64
-"""Rows in a block of answers."""
+
+MOST_READ = 500
+"""Rows whose replies are read again, at most: more would say no more of the mean, and take longer."""
 
 MOST_FAILURES = 20
 """Rows without a reply one after the other, after which the server counts as out of order."""
@@ -177,13 +180,10 @@ class PromptedRows(ABC):
     """Rows as prompts that a server is asked side by side, with failures counted: the base of both ways of answering.
 
     Attributes:
-        name: in messages.
-        endpoint: the model of a server.
         put: texts of a row -> its prompt.
         member: identity, under which remarks on rows are counted.
         prices: file of prices; "" for none.
         finish: called when the rows of a request are answered.
-        beat: called now and then.
     """
 
     name: str
@@ -201,11 +201,7 @@ class PromptedRows(ABC):
 
     @abstractmethod
     def ask_row(self, texts: Texts) -> Any:
-        """Ask all that is asked about one row.
-
-        Raises:
-            NotKept, RowError, ServerError: see `Client.ask`.
-        """
+        """Ask all that is asked about one row; raises what `Client.ask` does."""
 
     @property
     def tokens_written(self) -> int:
@@ -269,7 +265,8 @@ class PromptedRows(ABC):
 
         Rows whose replies are kept cost nothing, and the others as many requests as these did.
         """
-        rows_kept, replies = self._kept(examples)
+        replies_of_rows = [replies for replies, _ in self.kept_replies(examples) if replies is not None]
+        rows_kept, replies = len(replies_of_rows), sum(map(len, replies_of_rows))
         rows = passes - rows_kept + (0 if rows_kept else self.rows_beside)
         least, most = (replies / rows_kept,) * 2 if rows_kept else self.requests_a_row
         requests, most_requests = math.ceil(rows * least), math.ceil(rows * most)
@@ -284,21 +281,35 @@ class PromptedRows(ABC):
         money = prices.of(self.endpoint.model, prompt_tokens, output_tokens)
         return Bill(server.host, requests, most_requests, prompt_tokens, output_tokens, money, prices.currency)
 
-    def _kept(self, examples: Sequence[Example]) -> tuple[int, int]:
-        """Return the number of rows all of whose replies are kept, and of these replies."""
+    def kept_replies(self, examples: Iterable[Example]) -> Iterator[tuple[list[Reply] | None, bool]]:
+        """Yield the replies about each example, None where one is not kept, and whether the row is answered."""
         offline = replace(self.endpoint, client=replace(self.endpoint.client, offline=True))
-        endpoint, rows, replies = CountingEndpoint(**vars(offline)), 0, 0
+        endpoint = CountingEndpoint(**vars(offline))
         reader = replace(self, endpoint=endpoint)
         for example in examples:
             endpoint.replies.clear()
             try:
                 reader.ask_row(example.segments)
+                yield list(endpoint.replies), True
             except NotKept:
-                continue
+                yield None, False
             except RowError:
-                pass
-            rows, replies = rows + 1, replies + len(endpoint.replies)
-        return rows, replies
+                yield list(endpoint.replies), False
+
+    def usage(self, examples: Sequence[Example]) -> RowUsage | None:
+        """Return the tokens of all requests for each example, by the replies that are kept; None if none counts any.
+
+        Of more than `MOST_READ` examples some are read, evenly spread.
+        """
+        amounts = np.full((len(QUANTITIES), len(examples)), np.nan)
+        rows = np.unique(np.linspace(0, len(examples) - 1, min(MOST_READ, len(examples))).round().astype(int))
+        for row, (replies, answered) in zip(rows, self.kept_replies(examples[row] for row in rows), strict=True):
+            if answered and all(reply.prompt_tokens > 0 and reply.output_tokens >= 0 for reply in replies or ()):
+                amounts[0, row] = sum(reply.prompt_tokens for reply in replies or ())
+                amounts[1, row] = sum(reply.output_tokens for reply in replies or ())
+        if np.isnan(amounts).all():
+            return None
+        return RowUsage(amounts, self.endpoint.model).priced(read_prices(self.prices))
 
 
 def _row_name(example: Example) -> str:
@@ -314,7 +325,6 @@ class ServerScorer(PromptedRows):
     the most probable tokens, so that its score is a mere bound, there is no answer.
 
     Attributes:
-        way: how words are scored.
         groups: (C,) for each class, its words.
         labels: (C,) names of the classes.
         empty_texts: texts without content, by which a calibrated model corrects its answers; () for none.
@@ -357,11 +367,7 @@ class ServerScorer(PromptedRows):
     def answers(
         self, requests: Iterable[tuple[S, WordEncoding, Bools]], hide: Hide, advance: Advance = lambda done: None
     ) -> Iterator[tuple[S, Floats]]:
-        """Yield logits of examples without some of their words; see `Perturbed.answers`.
-
-        Raises:
-            ModelError: a row has no reply.
-        """
+        """Yield logits of examples without some words, see `Perturbed.answers`; raises a ModelError without a reply."""
         for state, words, visible in requests:
             rows = words.rows(visible)
             self._measure_offsets({len(words.segments)})
@@ -426,7 +432,6 @@ class ServerScorer(PromptedRows):
 NO_TEXT = "the text that the server writes holds no answer"
 NO_LABEL = "no label is among the most probable tokens, so that there is no answer"
 BOUNDED = "the label {!r} is not among the most probable tokens, so that its probability is an upper bound"
-"""Remarks on rows."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -436,8 +441,6 @@ class ServerWriter(PromptedRows):
     Attributes:
         task: that answers are parsed for.
         parse: text and texts of the row -> the answer; None if the text holds none.
-        most: most tokens of an answer.
-        stop: texts that end an answer.
     """
 
     task: Task

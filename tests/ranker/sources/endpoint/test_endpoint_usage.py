@@ -8,7 +8,7 @@ from servers import serving, tokens_of
 from test_endpoint_kind import EXAMPLES, MOOD, PLAIN, answers, model_of
 
 from ranker.sources.base import Machine, ResourceCache
-from ranker.sources.endpoint import usage as metering
+from ranker.sources.endpoint import scoring
 from ranker.sources.usage import is_metered
 
 WRITING = replace(PLAIN, name="writing", decode=True, max_new_tokens=4)
@@ -68,7 +68,7 @@ def test_rows_that_were_not_asked_are_unknown(tmp_path):
 
 def test_of_many_rows_some_are_read(tmp_path, monkeypatch):
     """Evenly spread, so that they stand for all."""
-    monkeypatch.setattr(metering, "MOST_ROWS", 2)
+    monkeypatch.setattr(scoring, "MOST_READ", 2)
     usage, _ = usage_of(tmp_path)
     assert np.isnan(usage.amounts[0]).tolist() == [False, True, True, False]
 
