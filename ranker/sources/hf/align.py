@@ -156,7 +156,6 @@ def trim(offsets: Ints, segment: Ints, texts: Sequence[str]) -> Ints:
     Args:
         offsets: (T, 2) of the tokenizer.
         segment: (T,) -1 for special tokens, whose offsets become (0, 0).
-        texts: the segments.
 
     Returns:
         (T, 2); a token of white space only keeps an empty range behind it, where its word begins.

@@ -66,6 +66,20 @@ class TokenRow(NamedTuple):
         """Return some of the tokens, by a mask or by their places."""
         return TokenRow(self.ids[tokens], *(None if values is None else values[tokens] for values in self[1:]))
 
+    def hidden(self, visible: Bools, token: int | None) -> list[TokenRow]:
+        """Return R copies in which tokens that are not (R, T) visible are substituted by another; None removes them.
+
+        Ids are hidden, never text: no tokenizer reads a perturbed text, so nothing but what was hidden can change.
+
+        Example:
+            >>> row, visible = TokenRow(np.array([5, 6])), np.array([[True, False]])
+            >>> row.hidden(visible, 9)[0].ids.tolist(), row.hidden(visible, None)[0].ids.tolist()
+            ([5, 9], [5])
+        """
+        if token is None:
+            return [self.part(left) for left in visible]
+        return [self._replace(ids=ids) for ids in np.where(visible, self.ids, token)]
+
     @property
     def content(self) -> tuple[bytes, ...]:
         """Ids, segment ids and frame."""
@@ -99,11 +113,6 @@ class Batch(NamedTuple):
 
 def stack(rows: Sequence[TokenRow], device: torch.device | str = "cpu", pad: int = 0) -> Batch:
     """Stack rows into a batch.
-
-    Args:
-        rows: of the batch.
-        device: of the tensors.
-        pad: token id that shorter rows are padded with.
 
     Example:
         >>> stack([TokenRow(np.array([5, 6])), TokenRow(np.array([7, 8]))]).ids.tolist()
@@ -142,8 +151,6 @@ def forward_rows(
     Args:
         network: a batch of R rows of T tokens -> (R, C) outputs, or (R, T, G) outputs for each token.
         requests, token_budget, advance, padding, window: see `run_rows`.
-        device: of the network.
-        pad: token id of padding.
 
     Yields:
         The state of a request, and the float64 outputs of each of its rows, without those of padding.

@@ -39,10 +39,7 @@ class BertScore:
     The network is loaded when it is first needed. Two scores are equal if their encoders' files and layers are.
 
     Attributes:
-        folder: of the encoder.
-        digest: hash of its files.
         layer: whose output is used; None for the last.
-        machine: that runs it, in float32.
 
     Source: Zhang et al. 2020, "BERTScore: evaluating text generation with BERT", section 3.
     """
@@ -58,7 +55,6 @@ class BertScore:
 
         Args:
             place: of the encoder, a folder or a hub id, as "PLACE" or "PLACE#LAYER".
-            machine: that runs it.
 
         Raises:
             UsageError: no place, or a layer that is no number.

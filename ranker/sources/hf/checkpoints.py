@@ -64,15 +64,7 @@ def locate(reference: str | Path, *, allow_pickle: bool = False, parameter: str 
 
 
 def locate_base(folder: Path, *, allow_pickle: bool = False) -> Path | None:
-    """Return the folder of a PEFT adapter's base; None if the folder is no adapter.
-
-    Args:
-        folder: of a checkpoint.
-        allow_pickle: also fetch weights that are not safetensors.
-
-    Raises:
-        ModelError: the adapter names no base, or its base does not exist or is an adapter itself.
-    """
+    """Return the folder of a PEFT adapter's base; None if the folder is no adapter."""
     name = adapter_base(folder)
     return None if name is None else base_at(name, folder, allow_pickle=allow_pickle)
 
@@ -83,7 +75,6 @@ def base_at(name: str, folder: Path, *, allow_pickle: bool = False) -> Path:
     Args:
         name: of the base: a directory or a hub id.
         folder: of the adapter.
-        allow_pickle: also fetch weights that are not safetensors.
 
     Raises:
         ModelError: it does not exist, or is an adapter itself.
@@ -96,11 +87,7 @@ def base_at(name: str, folder: Path, *, allow_pickle: bool = False) -> Path:
 
 
 def hub_config(reference: str) -> dict[str, Any]:
-    """Return the configuration of a hub id that was fetched before; {} if it was not, since the hub is not asked.
-
-    Raises:
-        ModelError: the file cannot be read.
-    """
+    """Return the configuration of a hub id that was fetched before; {} if it was not, since the hub is not asked."""
     from huggingface_hub import try_to_load_from_cache
 
     name, _, revision = reference.partition("@")
@@ -112,7 +99,6 @@ def is_hub_id(reference: str, slashes: tuple[int, ...] = (1,)) -> bool:
     """Return True if a reference to no directory looks like a hub id ``org/name@revision``.
 
     Args:
-        reference: the text.
         slashes: allowed numbers of slashes before the revision.
 
     Example:
@@ -158,11 +144,7 @@ def _check_links(folder: Path) -> Path:
 
 
 def check_names(folder: Path, contents: Mapping[str, bytes]) -> None:
-    """Refuse files that name others outside of their checkpoint, or of another kind, to be loaded in their place.
-
-    Raises:
-        ModelError: a file does so, or is no JSON.
-    """
+    """Raise a ModelError if files name others, to be loaded, outside of their checkpoint or of another kind."""
     for pattern, key, kind in NAMING:
         for file in [name for name in contents if fnmatch(name, pattern)]:
             for name in _names_in(read_json(folder / file, contents[file]).get(key)):
@@ -242,20 +224,12 @@ def is_adapter(folder: Path) -> bool:
 
 
 def adapter_base(folder: Path) -> str | None:
-    """Return the directory or hub id of a PEFT adapter's base; None if the folder is no adapter.
-
-    Raises:
-        ModelError: its configuration cannot be read, or names no base.
-    """
+    """Return the directory or hub id of a PEFT adapter's base; None if the folder is no adapter."""
     return named_base(read_json(folder / ADAPTER), folder) if is_adapter(folder) else None
 
 
 def named_base(config: dict[str, Any], folder: Path) -> str:
-    """Return the directory or hub id that an adapter's configuration names as its base.
-
-    Raises:
-        ModelError: it names none.
-    """
+    """Return the directory or hub id of the base that an adapter's configuration names; raises a ModelError without."""
     name, revision = config.get("base_model_name_or_path"), config.get("revision")
     if not (name and isinstance(name, str) and isinstance(revision, str | None)):
         raise ModelError.of(folder / ADAPTER, "names no base model (base_model_name_or_path)")
@@ -274,9 +248,7 @@ def read_json(file: Path, content: bytes | None = None, limits: Limits = LIMITS)
     """Read a JSON object.
 
     Args:
-        file: that holds it.
         content: of the file, if already read; None opens it.
-        limits: size limits of reading.
 
     Raises:
         ModelError: there is no such file, or it holds something else.

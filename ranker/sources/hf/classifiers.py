@@ -60,7 +60,6 @@ class TextClassifier(LoadedNetwork):
 
         Args:
             path: a directory with a sequence classifier or a PEFT adapter of one, or a hub id ``org/name@revision``.
-            task: the labels to map the checkpoint's to.
             label_map: the checkpoint's label index or name -> the task's label, if the configuration does not say.
             options: see `load_network`.
 
@@ -103,12 +102,7 @@ class TextClassifier(LoadedNetwork):
     def predict(
         self, examples: Sequence[Example], advance: Advance = lambda done: None
     ) -> Iterator[ClassProbabilities]:
-        """Yield the answers to examples, in blocks, in order.
-
-        Args:
-            examples: any number of them.
-            advance: called with the number of newly finished examples.
-        """
+        """Yield the answers to examples, in blocks, in order."""
         requests = ((None, [self.row(encoding)]) for encoding in self.encodings(examples))
         answered = self.outputs_of(self.network, requests, advance)
         for block in in_blocks((logits[0] for _, logits in answered), ENCODED_AT_ONCE):
@@ -141,11 +135,7 @@ class Classifier(TextClassifier, EmbeddedNetwork):
 
     @classmethod
     def load(cls, *args: Any, **options: Any) -> Classifier:
-        """Load a checkpoint whose network can be run from embeddings; see `TextClassifier.load`.
-
-        Raises:
-            ModelError: also if it cannot.
-        """
+        """Load a checkpoint as `TextClassifier.load`; raises a ModelError if it cannot be run from embeddings."""
         loaded = super().load(*args, **options)
         if not isinstance(loaded, Classifier):
             raise ModelError(f"{loaded.trouble}: it is of a kind that cannot be attributed", place=loaded.name)

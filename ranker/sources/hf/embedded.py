@@ -18,7 +18,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from factors.types import Bools, Example, Floats, Ints
 from ranker.errors import first_line
 from ranker.sources.base import Baseline, Hide
-from ranker.sources.hf import align, batching, hidden
+from ranker.sources.hf import align, batching
 from ranker.sources.hf.align import Cells, TokenIds
 from ranker.sources.hf.batching import Batch, TokenRow
 from ranker.sources.hf.networks import ENCODED_AT_ONCE, LoadedNetwork, Windows, padded
@@ -56,7 +56,14 @@ class EmbeddedNetwork(LoadedNetwork):
     @property
     def hides(self) -> tuple[Hide, ...]:
         """Ways to hide tokens: behind those that its tokenizer has, and by removal."""
-        return (*hidden.substitute_tokens(self.tokenizer), "remove")
+        return (*self.substitutes, "remove")
+
+    @property
+    def substitutes(self) -> dict[Hide, int]:
+        """Tokens that others can be hidden behind, with their ids, as far as the tokenizer has them."""
+        names: tuple[Hide, ...] = ("pad", "mask")
+        ids = {name: getattr(self.tokenizer, f"{name}_token_id", None) for name in names}
+        return {name: int(token) for name, token in ids.items() if token is not None}
 
     @property
     def seed(self) -> str:
@@ -71,19 +78,10 @@ class EmbeddedNetwork(LoadedNetwork):
     def answers(
         self, requests: Iterable[tuple[S, TokenIds, Bools]], hide: Hide, advance: Advance = lambda done: None
     ) -> Iterator[tuple[S, Floats]]:
-        """Answer requests in order, each with the (R, C) answers to one example with tokens hidden.
-
-        See `batching.forward_rows`: requests are read ahead, and duplicates among their rows are computed once.
-
-        Args:
-            requests: any object that is returned with the answer, an example, and (R, T) True for visible tokens.
-            hide: one of `hides`.
-            advance: called with the number of newly finished requests.
-        """
-        token = None if hide == "remove" else hidden.substitute_tokens(self.tokenizer)[hide]
+        """Answer requests in order, each with the (R, C) answers to one example with tokens hidden; see `Perturbed`."""
+        token = None if hide == "remove" else self.substitutes[hide]
         rows = (
-            ((state, encoding), hidden.hide_tokens(self.framed(encoding), visible, token))
-            for state, encoding, visible in requests
+            ((state, encoding), self.framed(encoding).hidden(visible, token)) for state, encoding, visible in requests
         )
         for (state, encoding), outputs in self.outputs_of(self.network, rows, advance):
             stacked = torch.from_numpy(np.stack(outputs))
@@ -111,7 +109,7 @@ class EmbeddedNetwork(LoadedNetwork):
 
     def start(self, baseline: Baseline) -> torch.Tensor:
         """Return (D,) the word embedding of the mask or padding token, or zero."""
-        token = 0 if baseline == "zero" else hidden.substitute_tokens(self.tokenizer)[baseline]
+        token = 0 if baseline == "zero" else self.substitutes[baseline]
         embedding = self._embed_ids(torch.tensor([[token]], device=self.device))[0, 0]
         return torch.zeros_like(embedding) if baseline == "zero" else embedding
 
@@ -201,7 +199,6 @@ class EmbeddedHead(EmbeddedNetwork):
         """Return (R,) numbers of one answer from (R, T, G) outputs for versions of its example.
 
         Args:
-            outputs: of the head.
             tokens: (S,) tokens of the answer, see `TokenIds.cells`.
             kinds: (S,) the output of each of them.
         """
@@ -215,7 +212,7 @@ class EmbeddedHead(EmbeddedNetwork):
     @property
     def hides(self) -> tuple[Hide, ...]:
         """Ways to hide tokens: behind those that its tokenizer has. A removed token could be no part of an answer."""
-        return tuple(hidden.substitute_tokens(self.tokenizer))
+        return tuple(self.substitutes)
 
     def or_plain(self, plain: type[L], *examples: Example) -> L:
         """Return itself if it can be run from embeddings, else as another class; tried with examples of two lengths."""

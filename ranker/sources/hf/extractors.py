@@ -60,16 +60,7 @@ class SpanExtractor(LoadedNetwork):
 
     @classmethod
     def load(cls, path: str | Path, *, null_answers: bool = False, **options: Any) -> SpanExtractor:
-        """Load a question answering head, or a PEFT adapter of one; as an `EmbeddedExtractor` if it can be one.
-
-        Args:
-            path: a directory, or a hub id ``org/name@revision``.
-            null_answers: see the class.
-            options: see `load_network`.
-
-        Raises:
-            ModelError: the checkpoint is incomplete, damaged or has another head.
-        """
+        """Load a question answering head, as an `EmbeddedExtractor` if it can be one; see `load_network`."""
         network = load_network(path, SPANS, **options)
         return EmbeddedExtractor(**vars(network), null_answers=null_answers).or_plain(SpanExtractor, SHORT, LONG)
 
@@ -99,11 +90,7 @@ class SpanExtractor(LoadedNetwork):
                         *(self.name, cut, count, self.max_length))  # fmt: skip
 
     def windows_of(self, examples: Sequence[Example]) -> list[Windows]:
-        """Return the windows of each example.
-
-        Raises:
-            ModelError: an example is no question with its passage.
-        """
+        """Return the windows of each example; raises a ModelError for one that is no question with its passage."""
         return self._windows(self._questions(examples), examples)
 
     def _windows(self, questions: Sequence[str], examples: Sequence[Example]) -> list[Windows]:

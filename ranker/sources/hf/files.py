@@ -5,10 +5,8 @@ twice. Small files are read into memory. Weights are hashed through their open d
 are copied into memory to be loaded; the libraries get the copy.
 
 A copy is safer than the file itself, which safetensors would map into memory and read lazily. Later writes to the file
-would then reach the network, and truncating it would end the process. File times detect neither reliably: they are
-coarse on some systems, writes through a mapping may not change them, and renaming a file changes the time of its last
-change. A copy of 90 MB costs 0.05 s, of which 0.02 s are hashing: as much as 20 pairs of sentences cost such a model.
-It takes the memory that the network would take once it runs.
+would then reach the network, and truncating it would end the process; file times detect neither reliably. A copy of
+90 MB costs 0.05 s, and the memory that the network would take once it runs.
 """
 
 from __future__ import annotations
@@ -53,7 +51,6 @@ class Files:
         contents: by name: bytes of a small file, or an open file of weights.
         under: files of a PEFT adapter's base; None if the checkpoint is no adapter.
         beat: called with each part that is read.
-        held: resources to close.
     """
 
     path: Path
@@ -207,7 +204,6 @@ def open_checkpoint_files(
         base: folder of an adapter's base; None looks for the one that the adapter names.
         allow_pickle: take weights that are not safetensors.
         beat: called with each part of the weights that is read, as a sign of life.
-        limits: of the size of its small files.
 
     Raises:
         ModelError: the checkpoint has no weights, names files elsewhere, or cannot be read.
@@ -230,15 +226,7 @@ def open_checkpoint_files(
 
 
 def open_gguf(path: Path, *, beat: Callable[[], None] = lambda: None) -> Files:
-    """Open a GGUF file, which holds a whole model.
-
-    Args:
-        path: of the file.
-        beat: called with each part that is read, as a sign of life.
-
-    Raises:
-        ModelError: it cannot be read.
-    """
+    """Open a GGUF file, which holds a whole model; raises a ModelError if it cannot be read."""
     with ExitStack() as held:
         try:
             file = held.enter_context(FileIO(regular(path)))
@@ -248,15 +236,7 @@ def open_gguf(path: Path, *, beat: Callable[[], None] = lambda: None) -> Files:
 
 
 def content_hash(folder: Path, *, allow_pickle: bool = False) -> str:
-    """Return the hash that identifies a checkpoint wherever it lies: see `Files.digest`.
-
-    Args:
-        folder: of a checkpoint, as `checkpoints.locate` returns it.
-        allow_pickle: take weights that are not safetensors.
-
-    Raises:
-        ModelError: the checkpoint has no weights, or cannot be read.
-    """
+    """Return the hash that identifies a checkpoint wherever it lies: see `Files.digest`."""
     with closing(open_checkpoint_files(folder, allow_pickle=allow_pickle)) as files:
         return files.digest
 

@@ -20,9 +20,7 @@ class Head:
     """Head of a network, or none.
 
     Attributes:
-        description: in messages.
         auto: class of transformers that loads the network; a checkpoint's architecture ends as its name does.
-        answers: in messages.
         task: class of the tasks that it answers to.
         model: module and class of the loaded model.
         adapter: task type of PEFT adapters that have it.
@@ -91,7 +89,6 @@ def head_of(config: Mapping[str, Any], adapter: Mapping[str, Any] | None = None)
     """Return the head that a checkpoint names; `LABELS` if it names none that is known.
 
     Args:
-        config: of the network.
         adapter: configuration of a PEFT adapter, whose head replaces that of its base.
 
     Example:

@@ -50,10 +50,8 @@ class Checkpoint:
     """One checkpoint: a `ranker.sources.base.Source`.
 
     Attributes:
-        name, family: see there.
         path: a directory, or a hub id ``org/name@revision``.
         label_map: its own map, label index or name -> the task's label, if the configuration does not say.
-        options: of all checkpoints of the run.
         base: directory or hub id of an adapter's base, once it has been looked up.
     """
 

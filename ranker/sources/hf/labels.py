@@ -20,21 +20,16 @@ def reconcile(
     *,
     model: str = "the model",
 ) -> tuple[tuple[int, ...], ...]:
-    """Return the model outputs that make up each class of the task.
+    """Return (C,) the outputs of a model that make up each class of the task.
 
     A three-way NLI model, in whatever order, becomes a binary one: neutral and contradiction are both
     "non-entailment".
 
     Args:
         names: output index -> label in the checkpoint's configuration.
-        task: the classes and their aliases.
         label_map: output index or label of the checkpoint -> label of the task. One map serves several models: an index
             counts only for unnamed labels; a label overrules the configuration; labels that this checkpoint lacks are
             skipped, and so is LABEL_0 if its labels have names.
-        model: its name in messages.
-
-    Returns:
-        (C,) for each class, the indices of its outputs.
 
     Raises:
         LabelError: unnamed labels without a map; a name of no class; a class without an output; a map that contradicts
@@ -145,9 +140,6 @@ def check_inverse(names: Mapping[int, str], inverse: Mapping[str, object], place
 def meanings(names: Mapping[int, str], label_map: Mapping[str, str] | None = None) -> dict[int, str]:
     """Return the labels of outputs by configuration and label map, as for `reconcile`; {} if one is unnamed.
 
-    Raises:
-        LabelError: the map names an output that does not exist.
-
     Example:
         >>> meanings({0: "LABEL_0", 1: "LABEL_1"}), meanings({0: "bad", 1: "LABEL_1"}, {"1": "good"})
         ({}, {0: 'bad', 1: 'good'})
@@ -169,11 +161,7 @@ def _unnamed(name: str) -> bool:
 
 
 def mapped_outputs(label_map: Mapping[str, str], names: Mapping[int, str], model: str) -> dict[int, tuple[str, str]]:
-    """Return the outputs of a checkpoint in a label map: output -> (the map's key, the label).
-
-    Raises:
-        LabelError: the map names an output that does not exist.
-    """
+    """Map outputs of a checkpoint to key and label of a label map; raises a LabelError for a key that is no output."""
     outputs = {str(key): _output(str(key), names) for key in label_map}
     all_named = not any(map(_unnamed, names.values()))
     of_others = all(output is None for output in outputs.values()) and not any(map(_unnamed, outputs))

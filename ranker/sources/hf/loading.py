@@ -49,10 +49,7 @@ class Options:
     """Settings of loading a checkpoint.
 
     Attributes:
-        trust_remote_code: run code that comes with it.
-        allow_pickle: load weights that are not safetensors.
         dtype: in which `store_products` keeps the weights; adapters share a base in one format only.
-        limits: of its settings.
     """
 
     trust_remote_code: bool
@@ -67,9 +64,6 @@ def load(
     """Load the network and the tokenizer of a checkpoint; a PEFT adapter is built into its base.
 
     Args:
-        files: of the checkpoint.
-        options: of loading.
-        head: of the network.
         label_map: its label index or name -> the task's label; for an adapter it sets the base's number of outputs.
         bases: cache of the networks that adapters share; None shares none.
 
@@ -279,11 +273,7 @@ def _check_class(files: Files) -> None:
 
 
 def label_names(model: PreTrainedModel, several: bool = False) -> dict[int, str]:
-    """Return the labels of a network's outputs, by index.
-
-    Args:
-        model: the network.
-        several: whether a text may have several labels.
+    """Return the labels of a network's outputs, by index; `several`: whether a text may have several.
 
     Raises:
         LabelError: it is no classifier, or one of texts with one label.
@@ -310,11 +300,7 @@ def label_names(model: PreTrainedModel, several: bool = False) -> dict[int, str]
 
 
 def check_ids(folder: Path, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:
-    """Refuse token ids that the network does not know: they would fail at the first example, or worse, would not.
-
-    Raises:
-        ModelError: the tokenizer has some.
-    """
+    """Raise a ModelError for token ids that the network does not know: the first example would fail, or worse, not."""
     size = len(model.get_input_embeddings().weight)  # type: ignore[arg-type]
     last = max(tokenizer.get_vocab().values())
     if last >= size:
@@ -358,7 +344,6 @@ def one_line_errors(
     """Turn any error of a checkpoint into one line, and silence the libraries' own messages.
 
     Args:
-        name: of the checkpoint.
         failed: what could not be done.
         rephrase: puts a message in terms that the user knows.
 

@@ -62,13 +62,10 @@ class LoadedNetwork:
     """A loaded network with its tokenizer.
 
     Attributes:
-        name: path or hub id.
         model: the network, in evaluation mode; no weight takes a gradient.
-        tokenizer: its tokenizer, a fast one.
         max_length: most tokens that it takes.
         takes_type_ids: the network takes the segment of each token.
         special_ids: tokens that the network may look for, see `loading.special_ids`.
-        device: of the network.
         token_budget: most tokens a batch; it changes speed and memory, no number.
         dtype: of matrix products: float32, or bfloat16 with all else in float32.
         beat: called after each batch and each call of the tokenizer, as a sign of life.
@@ -171,10 +168,6 @@ class LoadedNetwork:
         Args:
             texts: (N,) segments of the rows, once or twice.
             overlap: tokens that two windows share.
-            options: of the tokenizer.
-
-        Returns:
-            (N,) the windows of each row, as inputs of the network and as the tokenizer's encodings.
         """
         with loading.one_line_errors(self.name, "cannot be run"):
             batch = self.tokenizer(
@@ -213,8 +206,6 @@ def load_network(
 
     Args:
         path: a directory with a checkpoint or a PEFT adapter, or a hub id ``org/name@revision``.
-        head: of the network.
-        device: a torch device.
         dtype: "float32", "bfloat16", or "auto" (see `devices.resolve`).
         label_map: the checkpoint's label index or name -> its meaning; for an adapter it sets the number of outputs.
         trust_remote_code: run code that comes with the checkpoint.
@@ -225,7 +216,6 @@ def load_network(
         files: of the checkpoint, if already open; None opens and closes those at the path. What is loaded has their
             digest. They are not needed afterwards.
         beat: called with each part of the files that is read here, and see `LoadedNetwork.beat`.
-        limits: of its settings.
     """
     target = device_named(device)
     products = DTYPES[resolve(dtype, device)]
@@ -264,13 +254,7 @@ def load_network(
 
 
 def padded(network: N, run: Callable[[Batch], torch.Tensor], tried: Callable[[], Sequence[Sequence[TokenRow]]]) -> N:
-    """Return a network that pads its batches, on a GPU, if the outputs for rows of two lengths stay what they are.
-
-    Args:
-        network: as it was loaded.
-        run: a batch -> its outputs.
-        tried: gives the rows, in each form in which they are run.
-    """
+    """Return a network that pads its batches, on a GPU, if the outputs for rows of two lengths stay what they are."""
     gains = network.device.type != "cpu" and all(masks(network, run, rows) for rows in tried())
     return replace(network, padding=PADDING) if gains else network
 
@@ -318,11 +302,7 @@ def overlap_in(room: int) -> int:
 
 
 def finite(outputs: torch.Tensor) -> torch.Tensor:
-    """Return outputs of a network in float32.
-
-    Raises:
-        ValueError: one is not finite.
-    """
+    """Return outputs of a network in float32; raises a ValueError if one is not finite."""
     if not torch.isfinite(outputs).all():
         raise ValueError("the model gives numbers that are not finite")
     return outputs.float()

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -16,7 +16,7 @@ from factors.types import Floats
 from ranker.errors import choice_error, range_error
 from ranker.limits import LIMITS, Limits
 from ranker.sources.base import Machine
-from ranker.sources.hf import checkpoints, loading
+from ranker.sources.hf import checkpoints
 from ranker.sources.hf.batching import Batch, TokenRow
 from ranker.sources.hf.heads import ENCODER
 from ranker.sources.hf.networks import ENCODED_AT_ONCE, LoadedNetwork, load_network, padded
@@ -31,9 +31,6 @@ log = logging.getLogger(__name__)
 TRIED = ("One short text.", "One text that is longer than the short one.")
 """Texts that try out a loaded encoder."""
 
-Pooling = Literal["mean", "cls"]
-"""Mean over all tokens, special ones included, as in sentence-transformers; or the first token."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class Encoder(LoadedNetwork):
@@ -41,11 +38,11 @@ class Encoder(LoadedNetwork):
 
     Attributes:
         layer: whose output is used: 0 for the embeddings; the last by default.
-        pooling: of the token vectors into one.
+        pooling: "mean" over all tokens, special ones included, as in sentence-transformers; or "cls", the first token.
     """
 
     layer: int
-    pooling: Pooling
+    pooling: str
 
     @classmethod
     def load(
@@ -63,8 +60,6 @@ class Encoder(LoadedNetwork):
                 is run.
             layer: whose output is used, from 0, the embeddings; None for the last.
             pooling: "mean" or "cls".
-            machine: that runs it.
-            limits: of its settings.
 
         Raises:
             UsageError: an unknown layer, pooling or device.
@@ -72,7 +67,6 @@ class Encoder(LoadedNetwork):
         """
         if pooling not in ("mean", "cls"):
             raise choice_error("pooling", pooling, ("mean", "cls"))
-        chosen: Pooling = "mean" if pooling == "mean" else "cls"
         folder = checkpoints.locate(path, parameter="encoder")
         network = load_network(
             folder,
@@ -86,7 +80,7 @@ class Encoder(LoadedNetwork):
         if layer is not None and not 0 <= layer <= layers:
             raise range_error("layer", layer, 0, layers, f"the layers of {folder}")
         layer = layers if layer is None else layer
-        encoder = cls(**{**vars(network), "name": str(path)}, layer=layer, pooling=chosen)
+        encoder = cls(**{**vars(network), "name": str(path)}, layer=layer, pooling=pooling)
         return padded(encoder, encoder._states, lambda: [[row for _, (row,) in encoder._rows(TRIED)]])
 
     @property
@@ -100,7 +94,6 @@ class Encoder(LoadedNetwork):
 
         Args:
             texts: those longer than the model's limit are cut, with a warning.
-            advance: called with the number of newly finished texts.
         """
         vectors, cut = [], 0
         rows = self._rows(texts)
@@ -122,12 +115,8 @@ class Encoder(LoadedNetwork):
     def _rows(self, texts: Sequence[str]) -> Iterator[tuple[Encoding, list[TokenRow]]]:
         stream = iter(texts)
         while block := list(islice(stream, ENCODED_AT_ONCE)):
-            with loading.one_line_errors(self.name, "cannot be run"):
-                batch = self.tokenizer(block, truncation=True, max_length=self.max_length, return_attention_mask=False)
-            types = self.takes_type_ids and "token_type_ids" in batch
-            for encoding in batch.encodings or ():
-                ids, kinds = (np.array(values, dtype=np.int64) for values in (encoding.ids, encoding.type_ids))
-                yield encoding, [TokenRow(ids, kinds if types else None)]
+            for (row, encoding), *_ in self.windows(block, overlap=0, truncation=True):
+                yield encoding, [row]
 
     def _pooled(self, batch: Batch) -> torch.Tensor:
         """Return (R, D) vectors of R rows."""

@@ -41,17 +41,9 @@ class SetClassifier(TextClassifier):
     def load(  # type: ignore[override]  # its task is another
         cls, path: str | Path, task: LabelSetTask, *, label_map: Mapping[str, str] | None = None, **options: Any
     ) -> SetClassifier:
-        """Load a checkpoint.
-
-        Args:
-            path: a directory with a sequence classifier or a PEFT adapter of one, or a hub id ``org/name@revision``.
-            task: reads the probabilities of labels.
-            label_map: the checkpoint's label index or name -> the task's label.
-            options: see `ranker.sources.hf.networks.load_network`.
+        """Load a checkpoint; see `TextClassifier.load`.
 
         Raises:
-            UsageError: an unknown device or dtype.
-            ModelError: the checkpoint is incomplete, damaged, no sequence classifier, or cannot be run.
             LabelError: an output has no label, or that of another one.
         """
         network = load_network(path, LABEL_SETS, label_map=label_map, **options)

@@ -17,7 +17,7 @@ from ranker.sources.base import Embedded
 from ranker.sources.hf import labels, loading
 from ranker.sources.hf.align import Cells, TokenIds
 from ranker.sources.hf.batching import Batch, TokenRow
-from ranker.sources.hf.classifiers import collapse
+from ranker.sources.hf.classifiers import LONG, SHORT, collapse
 from ranker.sources.hf.embedded import EmbeddedHead
 from ranker.sources.hf.heads import TAGS
 from ranker.sources.hf.networks import ENCODED_AT_ONCE, LoadedNetwork, Windows, finite, load_network, overlap_in
@@ -30,9 +30,6 @@ if TYPE_CHECKING:
     from ranker.progress import Advance
 
 log = logging.getLogger(__name__)
-
-SHORT, LONG = Example("short", ("One short text.",)), Example("long", ("One text that is longer than the short one.",))
-"""Example that tries out a loaded network."""
 
 Places = Mapping[int, tuple[int, int]]
 """Word of a row -> the window that it is tagged in, and its first token there."""
@@ -55,17 +52,7 @@ class Tagger(LoadedNetwork):
 
     @classmethod
     def load(cls, path: str | Path, *, label_map: Mapping[str, str] | None = None, **options: Any) -> Tagger:
-        """Load a token classifier, or a PEFT adapter of one; as an `EmbeddedTagger` if it can be run from embeddings.
-
-        Args:
-            path: a directory, or a hub id ``org/name@revision``.
-            label_map: the checkpoint's label index or name -> the tag, if the configuration does not say.
-            options: see `load_network`.
-
-        Raises:
-            ModelError: the checkpoint is incomplete, damaged or no token classifier; LabelError: its labels are no
-                tags.
-        """
+        """Load a token classifier, as an `EmbeddedTagger` if it can be one; see `load_network`."""
         network = load_network(path, TAGS, label_map=label_map, **options)
         groups = labels.tag_outputs(loading.label_names(network.model), label_map, model=network.name)
         return EmbeddedTagger(**vars(network), groups=groups).or_plain(Tagger, SHORT, LONG)

@@ -55,16 +55,9 @@ IN_BASE = "base_model.model."
 
 
 def check_floats(path: Path, folder: str | Path) -> None:
-    """Refuse weights of whole numbers, which transformers would convert: networks are trained in fractions.
+    """Raise a ModelError for weights of whole numbers, which transformers would convert; networks have fractions.
 
     Buffers, such as `position_ids`, may hold whole numbers.
-
-    Args:
-        path: the checkpoint, for the message.
-        folder: its files.
-
-    Raises:
-        ModelError: a weight or a bias holds whole numbers.
     """
     from safetensors import safe_open
 
@@ -81,13 +74,10 @@ def check_floats(path: Path, folder: str | Path) -> None:
 def unused_tensors(model: PreTrainedModel, unexpected: Iterable[str]) -> list[str]:
     """List the tensors that a network does not take and that were probably trained to be part of it.
 
-    Many files have tensors that no answer depends on. These are left out: those that the network's class lists
-    (transformers removes them), buffers that networks compute (`COMPUTED`), heads of pre-training
-    (`PRETRAINING_HEADS`), and a pooler if the network has none. What remains is, for example, a layer more than
-    config.json says, or a module of a class of the author's own.
+    Left out are tensors that no answer depends on: buffers that networks compute (`COMPUTED`), heads of pre-training
+    (`PRETRAINING_HEADS`), and a pooler if the network has none.
 
     Args:
-        model: the network.
         unexpected: names in its file that it does not take, as transformers reports them.
     """
     pools = any(name.rpartition(".")[2] == "pooler" for name, _ in model.named_modules())
@@ -145,11 +135,8 @@ def lost_head_error(
     """Return the error of an adapter that lacks a tensor of a module that PEFT saves whole, such as its head.
 
     Args:
-        path: the adapter's folder.
-        base: its base.
         weights: tensors in the adapter's file, by name.
         wanted: name of the tensor that PEFT looked for.
-        task_type: of PEFT, for the head.
     """
     parts = {name for name, _ in base.named_children()}
     strange = [name for name in weights if name.removeprefix(IN_BASE).partition(".")[0] not in parts]

@@ -34,7 +34,6 @@ def label_in(text: str, words: Mapping[str, Sequence[str]]) -> str | None:
     """Return the label that a written text begins with; of several words, the longest counts. Case does not matter.
 
     Args:
-        text: the text.
         words: label -> words for it.
 
     Returns:
@@ -67,11 +66,6 @@ def parse_answer(task: Task, words: Words, text: str, segments: Sequence[str]) -
 
 def check_apart(words: Sequence[str], continuations: Sequence[Sequence[object]], name: str) -> None:
     """Refuse answers whose tokens begin those of another, which can never be more probable.
-
-    Args:
-        words: the answers.
-        continuations: the tokens of each.
-        name: of the model, for the message.
 
     Raises:
         LabelError: there is such an answer.

@@ -24,7 +24,6 @@ class Demonstration:
     """A row with its answer.
 
     Attributes:
-        segments: its texts.
         answer: the cell of its file that holds the answer, as JSON.
     """
 
@@ -41,9 +40,6 @@ def draw(
 
     Args:
         file: labelled rows, as `ranker.datasets.readers.read_sheet` reads them.
-        count: number of rows.
-        seed: of the draw and the order.
-        limits: size limits of the file.
         columns: see `ranker.datasets.readers.read_sheet`; None for those with usual names.
 
     Raises:
@@ -75,10 +71,7 @@ def answer_text(demonstration: Demonstration, task: Task, words: Mapping[str, Se
     """Return the answer to a demonstration as a prompt shows it: the label's first word, or the value.
 
     Args:
-        demonstration: the row.
-        task: that the answer belongs to.
         words: label -> words for it; empty where answers are no labels.
-        name: of the model, for messages.
 
     Raises:
         LabelError: the answer is none of the task's, or its label has no words.

@@ -34,7 +34,6 @@ class PromptIds(TokenIds):
     """One example in a prompt, in T tokens; those of the prompt are fixed.
 
     Attributes:
-        texts: number of texts of the example.
         continuations: the tokens of each possible answer after them.
         prefix: tokens that all examples begin with; () if this one does not.
     """
@@ -49,12 +48,10 @@ class PromptEncoder:
     """Encoder of examples in a prompt.
 
     Attributes:
-        network: the language model.
         frame_of: number of texts of an example -> the prompt around them.
         words: possible answers; () where the model writes.
         chat: the prompt is a chat, whose template brings its special tokens.
         cut: cut the longest text of a row that is too long, at its end, until it fits; else refuse the row.
-        room: tokens that the model writes.
     """
 
     network: LanguageModel

@@ -37,7 +37,6 @@ REVISION = 2
 """Version of prompting and scoring, part of the store's key; raise it when answers change."""
 
 PRELOAD = ("torch", "transformers", "ranker.sources.lm.scoring", "ranker.sources.lm.writing")
-"""Modules that every language model needs."""
 
 
 @dataclass(frozen=True)
@@ -238,8 +237,7 @@ def sources(reference: Reference, options: SourceOptions, shelf: ResourceCache) 
     """List the prompted models that a reference names: each prompt, number of demonstrations and calibration is one.
 
     Raises:
-        UsageError: there is no such prompt, demonstrations are needed and no file has them, or the packages of models
-            are not installed.
+        UsageError: there is no such prompt.
     """
     check_installed("a language model", "models", option="models", value=reference.place)
     place = f"{reference.place}@{reference.revision}" if reference.revision else reference.place

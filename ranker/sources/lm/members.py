@@ -25,7 +25,6 @@ class PromptSetup:
 
     Attributes:
         prompt: the prompt; None for the first built-in one of the task.
-        demonstrations: rows that the prompt shows.
         calibration, length: see `LMOptions`.
     """
 

@@ -47,7 +47,6 @@ class LanguageModel(LoadedNetwork):
     """A loaded language model: a decoder, or an encoder with a decoder.
 
     Attributes:
-        digest: content hash of its files.
         prefixes: keys and values of the last prefix, by its ids.
     """
 
@@ -60,7 +59,6 @@ class LanguageModel(LoadedNetwork):
 
         Args:
             path: for messages.
-            files: of the model.
             head: `CAUSAL` or `SEQ2SEQ`.
             options: see `load_network`.
 
@@ -93,11 +91,7 @@ class LanguageModel(LoadedNetwork):
         return int(config.decoder_start_token_id)
 
     def chat(self, messages: Sequence[Mapping[str, str]]) -> str:
-        """Return a chat as one text, up to where the answer begins.
-
-        Raises:
-            ModelError: the model has no chat template, or it refuses the messages.
-        """
+        """Return a chat as one text, up to where the answer begins; raises a ModelError without a fitting template."""
         if not self.tokenizer.chat_template:
             predicate = "has no chat template; take prompts without `chat`"
             raise ModelError.of(self.name, predicate, option="prompts")
@@ -112,7 +106,6 @@ class LanguageModel(LoadedNetwork):
         """Return the tokens of texts without special tokens at their end: (T,) ids and (T, 2) offsets.
 
         Args:
-            texts: the texts.
             special: add the tokenizer's special tokens; an encoder keeps those at the end, too.
 
         Raises:
@@ -149,7 +142,9 @@ class LanguageModel(LoadedNetwork):
             self.prefixes[prefix] = outputs.past_key_values
         cache = copy.deepcopy(self.prefixes[prefix])
         cache.batch_repeat_interleave(rows)
-        return {self._cache_name: cache, "use_cache": True}
+        # transformers 5.40 renames it
+        name = next(name for name in ("past_key_values", "cache") if name in self._arguments)
+        return {name: cache, "use_cache": True}
 
     def logits(
         self, context: torch.Tensor, keep: int, prefix: Prefix = (), decoder_ids: torch.Tensor | None = None
@@ -176,7 +171,6 @@ class LanguageModel(LoadedNetwork):
         Args:
             rows: (R,) tokens of the rows, those of the prefix included; of one length, or see `padding_written`.
             prefix: that all rows begin with.
-            most: most tokens.
             stop: texts that end an answer that has begun with something else than blanks.
         """
         return self._generate(rows, prefix, most, stop)[:, self._first(rows) :]  # type: ignore[no-any-return]
@@ -266,11 +260,6 @@ class LanguageModel(LoadedNetwork):
             places[shared:] += begin
             of_row[places], of_mask[places] = row, 1
         return ids, mask
-
-    @property
-    def _cache_name(self) -> str:
-        """Name of the argument with keys and values: it changes with transformers 5.40."""
-        return next(name for name in ("past_key_values", "cache") if name in self._arguments)
 
     def _keeping(self, keep: int) -> dict[str, int]:
         """Return the argument that computes few logits only, if the network has it."""

@@ -183,7 +183,6 @@ def frame(
     """Return the fixed texts of a prompt.
 
     Args:
-        prompt: the prompt.
         count: number of texts of a row.
         labels: words for the labels, for `{labels}`.
         demonstrations: texts of other rows, and the answers to them.
@@ -216,11 +215,7 @@ def frame(
 
 
 def check_count(prompt: Prompt, count: int) -> None:
-    """Refuse rows that have another number of texts than a prompt.
-
-    Raises:
-        ModelError: they have.
-    """
+    """Raise a ModelError for rows that have another number of texts than a prompt."""
     if prompt.segments and len(prompt.segments) != count:
         names = listed(prompt.segments)
         text = f"is for rows of {len(prompt.segments)} texts ({names}), and these have {count}"
@@ -248,7 +243,6 @@ def chat_turns(prompt: Prompt, filled: Sequence[tuple[str, str]], row: str) -> l
     """Return a chat as messages: the instruction, demonstrations with their answers, and a row.
 
     Args:
-        prompt: the prompt.
         filled: demonstrations in its template, and the answers to them.
         row: the row in its template.
 
@@ -304,24 +298,16 @@ def _files(name: str) -> list[Path]:
         return files
     if path.suffix == ".toml" or path.is_file():
         return [path]
-    inside = [files_by_name[name]] if name in files_by_name else _plain_prompts(name)
+    of_set = [file for key, file in files_by_name.items() if key.partition("/")[0] == name]
+    inside = [files_by_name[name]] if name in files_by_name else [file for file in of_set if not read(file).chat]
     if not inside:
         sets = dict.fromkeys(key.partition("/")[0] for key in files_by_name)
         raise UsageError.about("prompts", str(UnknownName("prompt or file", name, [*sets, *files_by_name])), name)
     return inside
 
 
-def _plain_prompts(set_name: str) -> list[Path]:
-    """Return the files of a built-in set that are no chat: any model can be asked by them."""
-    return [file for key, file in builtin().items() if key.partition("/")[0] == set_name and not read(file).chat]
-
-
 def read(file: Path) -> Prompt:
-    """Read a prompt from its file.
-
-    Raises:
-        DataError: it cannot be read, or is no prompt.
-    """
+    """Read a prompt from its file; raises a DataError if it is none."""
     try:
         prompt = record(Prompt, read_toml(file, "a prompt"), label="the prompt")
     except (ValueError, UnknownName) as error:
@@ -331,11 +317,7 @@ def read(file: Path) -> Prompt:
 
 
 def prompt_of(task: Task, chat: bool = False) -> Prompt:
-    """Return the first built-in prompt of a task, a chat or none: of the set with its name, or one for any labels.
-
-    Raises:
-        ModelError: there is none.
-    """
+    """Return the first built-in prompt of a task, a chat or none, or one for any labels; else raise a ModelError."""
     files_by_name = builtin()
     sets = (task.name, *(["labels"] if has_labels(task) else ["text"] if has_values(task) else []))
     prompts = [read(file) for name in sets for key, file in files_by_name.items() if key.partition("/")[0] == name]

@@ -14,7 +14,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from factors.types import Bools, Example, Floats, Ints
 from ranker.sources.base import Baseline, Embedded, Hide
-from ranker.sources.hf import batching, hidden
+from ranker.sources.hf import batching
 from ranker.sources.hf.batching import TokenRow
 from ranker.sources.hf.networks import finite
 from ranker.sources.lm.encoding import Continuation, PromptEncoder, PromptIds
@@ -40,7 +40,6 @@ class ScoredRow(NamedTuple):
         answer_start: tokens of an answer after it.
         answers: answers that begin with these or fewer of them, and end with one more token.
         prefix: tokens that the prompt begins with, and whose keys and values are shared.
-        encodes: an encoder reads the prompt.
     """
 
     ids: Ints
@@ -89,13 +88,7 @@ class LabelScorer:
     without content (`CONTENT_FREE`) before.
 
     Attributes:
-        name: in messages.
-        network: the language model.
-        encoder: of examples.
         groups: (C,) for each class, the indices of its words.
-        mean: score words by the mean of their tokens.
-        calibrated: divide probabilities by those of rows without content.
-        seed: identity, for random samples.
         scores: tokens of an example -> (1, V) scores of the words; models that differ by their calibration share them.
 
     Source: Zhao et al. 2021, "Calibrate before use", sections 3 and 5.
@@ -160,11 +153,7 @@ class LabelScorer:
     ) -> Iterator[tuple[S, Floats]]:
         """Answer requests in order, each with (R, C) logits of one example with tokens hidden; see `Perturbed`."""
         hidden_rows = (
-            (
-                (state, encoding),
-                encoding,
-                [row.ids for row in hidden.hide_tokens(TokenRow(encoding.ids), visible, None)],
-            )
+            ((state, encoding), encoding, [row.ids for row in TokenRow(encoding.ids).hidden(visible, None)])
             for state, encoding, visible in requests
         )
         for (state, encoding), words in self._score(hidden_rows, advance):
@@ -217,14 +206,7 @@ class LabelScorer:
         return scores
 
     def _read(self, context: torch.Tensor, lengths: Ints, prefix: Prefix, rows: Sequence[ScoredRow]) -> torch.Tensor:
-        """Return (A,) float64 scores of all answers of R rows, one row after the other.
-
-        Args:
-            context: see `LanguageModel.logits`.
-            lengths: (R,) of the rows in it; tokens after them are ignored.
-            prefix: ids that all rows begin with.
-            rows: the rows.
-        """
+        """Return (A,) float64 scores of all answers of R rows; tokens after their (R,) lengths are ignored."""
         network, decoded = self.network, None
         width = context.shape[1]
         if network.encodes:

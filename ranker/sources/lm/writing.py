@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from factors.types import Example, Ints
 from ranker.sources.hf import batching
 from ranker.sources.lm.answers import before
-from ranker.sources.lm.encoding import PromptEncoder, PromptIds
+from ranker.sources.lm.encoding import PromptEncoder
 from ranker.sources.lm.network import PREFIX_SHARE, LanguageModel, Prefix
 from ranker.sources.packing import windows
 
@@ -54,14 +54,8 @@ class Writer:
     it, or after `most` tokens; blanks around it are removed.
 
     Attributes:
-        name: in messages.
-        network: the language model.
-        encoder: of examples.
         task: that answers are parsed for.
         parse: text and texts of the row -> the answer; None if the text holds none.
-        most: most tokens of an answer.
-        stop: texts that end an answer.
-        padding: most tokens of padding in a batch.
     """
 
     name: str
@@ -77,7 +71,7 @@ class Writer:
         """Yield the answers to examples, in blocks, in order: see `ranker.sources.base.Predictor`."""
         encoded = zip(examples, self.encoder.encodings(examples), strict=True)
         budget = self.network.token_budget
-        for block in windows(encoded, self._cost, self.network.window(), WRITTEN_AT_ONCE):
+        for block in windows(encoded, lambda row: len(row[1]) + self.most, self.network.window(), WRITTEN_AT_ONCE):
             rows = ((None, [WrittenRow(encoding.ids, encoding.prefix, self.most)]) for _, encoding in block)
             longest = max(len(encoding) for _, encoding in block) + self.most
             padding = self.padding if longest <= self.network.reach else 0
@@ -85,10 +79,6 @@ class Writer:
             texts = [text for _, (text,) in answered]
             answers = [self.parse(text, example.segments) for text, (example, _) in zip(texts, block, strict=True)]
             yield self.task.predictions(answers)
-
-    def _cost(self, row: tuple[Example, PromptIds]) -> int:
-        """Return the most tokens that are computed for a row."""
-        return len(row[1]) + self.most
 
     def _run(self, rows: Sequence[WrittenRow]) -> list[str]:
         """Return what is written after rows of about one size."""
