@@ -93,10 +93,8 @@ class Card:
         source: its authors, and where it is described.
         licence: of the official data.
         folder: folder of the card and of the set's own rows.
-        citation: the paper.
         url: of the official file, if it is one file.
         sha256: of that file; None if there is no official one to compare with.
-        notes: anything else worth knowing.
         metrics: by which the paper judges; the first is the default.
         role: of the set in its catalogue.
         size: number of rows that the paper counts; None if it counts none.
@@ -147,7 +145,6 @@ def read_card(path: Path, name: str | None = None) -> Card:
     """Read a card.
 
     Args:
-        path: the file.
         name: of its set; None for that of the card's folder.
 
     Raises:

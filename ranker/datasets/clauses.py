@@ -39,9 +39,6 @@ class _Subject(NamedTuple):
 def main_verb(words: Sequence[str]) -> Group | None:
     """Find the verb group of the main clause; None if there is no verb.
 
-    Args:
-        words: words of a sentence or a clause, with punctuation.
-
     Example:
         >>> words = "The girl that a man likes is singing".split()
         >>> main_verb(words)

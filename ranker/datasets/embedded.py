@@ -63,11 +63,7 @@ def catalogue_cards(catalogue: str = "*") -> dict[str, Path]:
 
 
 def find(name: str, include: Iterable[str | Path] = ()) -> tuple[str, Path]:
-    """Find the card of a set by its name, in any case: its name as written there, and the file.
-
-    Raises:
-        UsageError: an included folder holds no card.
-    """
+    """Find the card of a set by its name, in any case: its name as written there, and the file."""
     paths = cards(include)
     if "/" in name:  # a message lists no catalogue to those who name none
         paths |= catalogue_cards()

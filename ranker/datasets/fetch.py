@@ -43,14 +43,9 @@ def fetch(
     If the official file is there already, no request is made.
 
     Args:
-        name: the set's name.
         data_dir: target folder; created if missing.
         url: another address of the same file; None uses the card's.
         include: folders of a user's own sets.
-        limits: size limits of the download.
-
-    Returns:
-        The file.
 
     Raises:
         UsageError: there is no such set, it has no single official file, the address is neither HTTP nor the hub's, or

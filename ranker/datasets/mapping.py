@@ -23,10 +23,6 @@ MAX_OPTION_CHARACTERS = 120
 def candidate_label_maps(rows: Iterable[str], outputs: Sequence[str]) -> list[Map]:
     """Return the label maps that would turn a model's outputs into the labels of rows.
 
-    Args:
-        rows: the labels as the rows have them.
-        outputs: the names of the model's outputs, in their order.
-
     Returns:
         One if the names determine it; several if the direction, or the label of an unmatched output, is open; none if
         the rows have more labels, or the names tell nothing.

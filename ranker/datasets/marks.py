@@ -71,10 +71,6 @@ def marker(marks: Mapping[str, str]) -> Callable[[tuple[str, ...], Mapping[str, 
 def control(segments: tuple[str, ...], row: Mapping[str, Any]) -> tuple[Span, ...]:
     """Mark words of the premise outside its clauses that decide what follows: "unless", "hoped that", "or", "probably".
 
-    With a parse, these are all words beside subjects and predicates, and a verb that governs a clause. Without one,
-    they are a word or phrase of a closed list at the premise's beginning or beside the hypothesis inside it, or a verb
-    (and "that") before the hypothesis.
-
     Example:
         >>> premise = "Unless the nurse slept, the clerk sang."
         >>> control((premise, "The clerk sang."), {})
@@ -89,10 +85,6 @@ def control(segments: tuple[str, ...], row: Mapping[str, Any]) -> tuple[Span, ..
 
 def swapped(segments: tuple[str, ...], row: Mapping[str, Any]) -> tuple[Span, ...]:
     """Mark the words of a pair whose order differs, in both segments; function words only if no other word does.
-
-    Between their common beginning and end the two may read "x ... y" and "y ... x": then x and y are swapped. Otherwise
-    a word is swapped if, in both segments, it is missing from some longest common subsequence of the two: all words
-    that a shortest reordering could move.
 
     Example:
         >>> pair = ("Do painters visit bakers?", "Do bakers visit painters?")
@@ -143,10 +135,6 @@ RULES: Mapping[str, Rule] = {
     "ing-main-verb": ing_main_verb,
     "adjective": adjective,
 }
-"""The rules by their names in cards."""
-
-
-# control
 
 
 def _control_by_parse(premise: str, parse: str) -> list[tuple[int, int]] | None:
@@ -221,9 +209,6 @@ def _run(words: Sequence[str], wanted: Sequence[str]) -> tuple[int, int]:
     return start, start + len(wanted)
 
 
-# swapped
-
-
 def _moved(first: Sequence[str], second: Sequence[str]) -> tuple[list[int], list[int]]:
     """Return the words of either sequence whose order differs in the other one."""
     skip = _alike(first, second)
@@ -296,9 +281,6 @@ def _common(first: Sequence[str], second: Sequence[str]) -> list[list[int]]:
     return table
 
 
-# the features of single sentences
-
-
 def _irregular_pasts(words: Sequence[str]) -> Iterator[int]:
     auxiliary = False  # whether a finite auxiliary is open: what follows it is a participle or a bare form
     for i, (before, word, behind) in enumerate(_with_neighbours(words)):
@@ -329,9 +311,6 @@ _NO_NOUNS = lex.AUXILIARIES | lex.DETERMINERS | lex.PREPOSITIONS | lex.COORDINAT
 def _with_neighbours(words: Sequence[str]) -> Iterator[tuple[str, str, str]]:
     """Yield (the word before, the word, the word behind) of each; "" at the ends."""
     return zip(["", *words], words, [*words[1:], ""], strict=False)
-
-
-# shared
 
 
 def _folded(word: str) -> str:

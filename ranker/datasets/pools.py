@@ -25,8 +25,6 @@ def with_labelled(
     two texts, rows of the same texts are the same, in their order. A row without a text is like no other.
 
     Args:
-        pool: rows of the domain.
-        labelled: labelled rows.
         repeated: labelled rows with one id, or with one text where ids do not tell, are answers to one row.
 
     Example:
@@ -74,11 +72,7 @@ def _other_text(pool: Sequence[Example], labelled: Sequence[Example]) -> Example
 
 
 def check_ids(pool: Sequence[Example], labelled: Sequence[Example]) -> None:
-    """Raise if a labelled row and a row of the pool have one id and different texts.
-
-    Raises:
-        UsageError: they do, so answers that are joined by ids would count for both.
-    """
+    """Raise a UsageError if a labelled id has another text in the pool, since files of answers are joined by ids."""
     if row := _other_text(pool, labelled):
         text = f"the id {row.id[:50]!r} has another text in the pool than among the labelled rows"
         advice = "and answers in files are joined by ids; give these rows other ids"
@@ -92,12 +86,8 @@ def sample_pool(rows: Sequence[Example], places: Ints, most: int) -> tuple[list[
     standard error of at most 1 / sqrt(most) from the sampling, 0.7 points with 20,000 rows.
 
     Args:
-        rows: the pool.
         places: indices of the labelled rows in it.
         most: how many rows are drawn, beside those that are labelled.
-
-    Returns:
-        The rows, and the indices of the labelled ones.
 
     Example:
         >>> pool = [Example(f"{n}", (f"Row {n}.",), None) for n in range(100)]
@@ -110,11 +100,7 @@ def sample_pool(rows: Sequence[Example], places: Ints, most: int) -> tuple[list[
 
 
 def check_text_counts(rows: Sequence[Example]) -> None:
-    """Raise if rows of one text stand beside rows of two, since models' outputs on them are not comparable.
-
-    Raises:
-        UsageError: they do.
-    """
+    """Raise a UsageError if rows of one text stand beside rows of two: models' outputs on them are not comparable."""
     rows = [row for row in rows if any(row.segments)]
     first = rows[0] if rows else None
     unlike = next((row for row in rows if first and len(row.segments) != len(first.segments)), None)

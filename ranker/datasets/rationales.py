@@ -29,9 +29,7 @@ def rationale_marks(
     """Return the rationales of a row as marks: "rationale" of the first annotator, "rationale-2" of the second.
 
     Args:
-        cells: the row.
         columns: one for each annotator. An annotator without a word on a row has no mark there.
-        segments: the texts of the row.
 
     Raises:
         DataError: a cell has none of the forms, or its spans overlap, or do not fit the text.

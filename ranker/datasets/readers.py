@@ -110,9 +110,6 @@ class Sheet(NamedTuple):
 
     Attributes:
         origin: the file, or "rows in memory".
-        rows: all of them.
-        layout: their columns.
-        limits: size limits for reading.
         size: number of rows of the file, some of which may be left out.
     """
 
@@ -133,11 +130,8 @@ def read_sheet(
     """Read a user's rows: from memory, a ``.jsonl``, ``.csv``, ``.tsv`` or ``.txt`` file, maybe ``.gz``, or a
     ``.parquet``.
 
-    The first line of a ``.csv``, ``.tsv`` or ``.txt`` names the columns. The last two have a tab between cells and know
-    no quotes; a ``.txt`` that names its columns with commas is read as a ``.csv``. A ``.csv`` may have semicolons, tabs
-    or bars instead of commas, as its first line shows. If the container of the rows names its label numbers
-    (``features[...].names``, as a ``datasets.Dataset`` and the Parquet that it writes do), they are read by these
-    names: the Hugging Face copy of HANS counts from entailment, and the task here from non-entailment.
+    If the container of the rows names its label numbers (``features[...].names``, as a ``datasets.Dataset`` and the
+    Parquet that it writes do), they are read by these names: the Hugging Face copy of HANS counts from entailment.
 
     Args:
         source: the file; or mappings, such as a ``datasets.Dataset``, or a table with ``to_dict("records")``, such as a
@@ -148,7 +142,6 @@ def read_sheet(
             set, which a row has or not.
         required: the parts that there must be columns for.
         encoding: of a file that is not UTF-8 and does not say what it is: see `ranker.files.reader.read_columns`.
-        limits: size limits for reading.
 
     Raises:
         DataError: the file cannot be read, a line is malformed, or a column is missing.
@@ -248,11 +241,7 @@ def _layout_task(columns: Columns) -> str:
 
 
 def check_named(columns: Mapping[str, str | Sequence[str]], files: Sequence[Columns], absent: str = "") -> None:
-    """Raise if a named column is in none of the files; columns of the role `absent` may still come.
-
-    Raises:
-        UsageError: one is.
-    """
+    """Raise a UsageError if a named column is in none of the files; columns of the role `absent` may still come."""
     header = dict.fromkeys(name for file in files for name in file.order)
     for role, names in columns.items() if files else ():
         for name in (names,) if isinstance(names, str) else names:
@@ -301,11 +290,7 @@ def read_pool_rows(
 
 
 def unlabelled(sheet: Sheet, marker: Marker = no_marks) -> tuple[Example, ...]:
-    """Return the rows of a sheet as examples without labels, even if the sheet has labels.
-
-    Raises:
-        DataError: as in `examples`.
-    """
+    """Return the rows of a sheet as examples without labels, even if the sheet has labels: see `examples`."""
     return tuple(examples(sheet.rows, None, sheet.layout, marker, sheet.limits, sheet.size))
 
 
@@ -341,12 +326,8 @@ def examples(
     """Yield the rows of the layout's part of the data as examples; without text columns their text is empty.
 
     Args:
-        rows: rows of a file.
         task: interprets the labels; None leaves the rows without a target.
-        layout: columns of their parts.
         marker: finds marks in rows that bring none.
-        limits: size limits of texts.
-        size: number of rows of their file.
         repeated: several rows may have one id, as answers to one row.
 
     Raises:
@@ -411,7 +392,6 @@ def layout_of(
     """Build the layout of a file with these columns; roles that are not named are found by usual names, in any case.
 
     Args:
-        header: the file's columns.
         columns: "text", "label", "id", "cluster" and "rationale" -> columns. A file without these columns whose texts
             have usual names is read by those, since a run may read several files.
         required: the parts that there must be columns for.

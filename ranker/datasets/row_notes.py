@@ -17,7 +17,6 @@ def label_notes(meant: Mapping[str, int], task: ClassificationTask) -> Iterator[
 
     Args:
         meant: label as written -> the class that it was read as.
-        task: the labels.
 
     Example:
         >>> aliases = {"non-entailment": ("neutral", "contradiction")}
@@ -37,7 +36,6 @@ def count_notes(rows: Sequence[Example], blank: int = 0, repeated: int = 0) -> I
     """Yield the numbers of rows that were left out, and of rows with equal texts.
 
     Args:
-        rows: the rows that remain.
         blank: number of rows without a label.
         repeated: number of rows that repeat another, label included.
 
@@ -65,8 +63,6 @@ def file_notes(sheet: Sheet, rows: Sequence[Example], chosen: bool) -> Iterator[
     """Yield the likely misreadings of a file.
 
     Args:
-        sheet: the rows, and their columns.
-        rows: the rows as examples.
         chosen: the user named the columns of texts.
 
     Example:

@@ -79,11 +79,7 @@ def _squeezed(text: str) -> str:
 
 
 def mapped(table: Mapping[str, str | None], cell: Any) -> str | None:
-    """Return the label of a name in a table; None for a name whose rows are left out.
-
-    Raises:
-        ValueError: the table has no such name.
-    """
+    """Return the label of a name, None for one whose rows are left out; raises a ValueError for others."""
     name = str(cell).strip()
     if name not in table:
         raise ValueError(f"the label {name[:50]!r} is none of {', '.join(table)}")
@@ -366,7 +362,6 @@ TEXTS: Mapping[str, Callable[[str], str]] = {
     "hashtags": without_hashtags,
     "emoji": without_emoji,
 }
-"""Rules of texts by name."""
 
 LABELS: Mapping[str, Callable[[Any], str | None]] = {
     "stars": stars,
@@ -393,7 +388,6 @@ LABELS: Mapping[str, Callable[[Any], str | None]] = {
     "coarse": coarse,
     "runs": runs,
 }
-"""Rules of labels by name."""
 
 ROWS: Mapping[str, Callable[[Cells], Iterator[Cells]]] = {
     "mean-of-two": mean_of_two,
@@ -403,4 +397,3 @@ ROWS: Mapping[str, Callable[[Cells], Iterator[Cells]]] = {
     "three-summaries": three_summaries,
     "filled-gaps": filled_gaps,
 }
-"""Rules of rows by name."""

@@ -364,7 +364,7 @@ def with_labels(
 
 
 def cards(include: Iterable[str | Path] = ()) -> dict[str, Card]:
-    """Read the cards of all sets with rows, by name, without the catalogues; a user's set hides one of the same name."""
+    """Read the cards of all sets with rows, by name, without the catalogues. See `embedded.cards`."""
     return {name: cards_of.read_card(path) for name, path in embedded.cards(include).items()}
 
 
@@ -385,14 +385,9 @@ def tasks(include: Iterable[str | Path] = ()) -> dict[str, ClassificationTask]:
 
 
 def sample(ood: LabelledDataset, size: int, seed: int = 0) -> tuple[Example, ...]:
-    """Draw the population: ``size`` of the examples, without replacement, in the order of the set.
+    """Draw the population: ``size`` examples at most, without replacement, in the order of the set.
 
     A smaller sample is part of a larger one, so that stored results serve both.
-
-    Args:
-        ood: the set.
-        size: number of examples; all of them if there are not more.
-        seed: random seed.
     """
     if size >= len(ood.examples):
         return ood.examples

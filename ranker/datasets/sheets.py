@@ -28,7 +28,6 @@ def csv_table(columns: Sequence[str], rows: Sequence[Mapping[str, str]]) -> str:
     """Write rows as CSV. Cells are not escaped: one that begins with "=" is a formula to a spreadsheet (SECURITY.md).
 
     Args:
-        columns: columns in their order.
         rows: column -> cell; missing cells are empty.
 
     Example:

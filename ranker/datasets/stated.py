@@ -29,7 +29,6 @@ def stated_accuracies(suites: Sequence[Path], limits: Limits = LIMITS) -> Iterat
 
     Args:
         suites: suite.json files, or folders that hold one.
-        limits: size limits of a file.
 
     Raises:
         UsageError: a file is no suite that states accuracies.

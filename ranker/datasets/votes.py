@@ -58,7 +58,6 @@ class Votes:
     """Votes, one for each place.
 
     Attributes:
-        origin: the file.
         models: (M,) names.
         rows: (N,) ids, as text.
         raters: (R,) who voted; ("",) if the file does not say.
@@ -66,7 +65,6 @@ class Votes:
         row, rater: (V,) of each vote.
         value: (V,) 1 for the first, 0 for the second, 1/2 for a tie.
         longer: (V,) characters that the first answer has more; nan if the file has no answers.
-        notes: how the file was read, a sentence each.
     """
 
     origin: str
@@ -90,7 +88,6 @@ def read_votes(file: Path | Sequence[Mapping[str, object]], limits: Limits = LIM
 
     Args:
         file: .csv, .tsv, .jsonl, .json or .parquet; or rows in memory.
-        limits: of its size.
 
     Raises:
         DataError: it has no such columns, no vote, a winner that is no side, or a model against itself, with the line.
@@ -135,12 +132,7 @@ def read_votes(file: Path | Sequence[Mapping[str, object]], limits: Limits = LIM
 
 
 def _unread_notes(columns: Columns, used: Collection[str]) -> Iterator[str]:
-    """Name the columns that are not read; those of a session's file are all known.
-
-    Args:
-        columns: of the file.
-        used: those of the models, and of who voted, in lower case; "" where no column says it.
-    """
+    """Name the columns that are not read, of which `used` are; those of a session's file are all known."""
     names = [*columns.cells, *columns.unread]
     present = {name.casefold() for name in names}
     read_names = {
@@ -275,4 +267,3 @@ def to_arena(votes: Votes) -> str:
 
 
 EXPORTS = {"votes": to_table, "arena": to_arena}
-"""Formats of votes, by name."""

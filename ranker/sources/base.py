@@ -134,7 +134,6 @@ class ResourceCache(dict[Hashable, Any]):
 
     Args:
         beat: called at each step of long work (a batch, a piece of a file, a call of a tokenizer), as a sign of life.
-        initial: first content.
 
     Attributes:
         folder: local folder in which sources may keep what they received; None for none.
@@ -256,12 +255,7 @@ class ModelInfo:
 
 @dataclass(frozen=True)
 class TasksOfPlace:
-    """Tasks of a place that may hold answers to several tasks; `PLACE#TASK` names each.
-
-    Attributes:
-        by_model: model -> its tasks.
-        groups: group of tasks -> its tasks.
-    """
+    """Tasks of a place that may hold answers to several tasks; `PLACE#TASK` names each."""
 
     by_model: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -340,7 +334,6 @@ class Predictor(Protocol):
         """Yield the answers to examples, in blocks, in order; yielded blocks are kept, whatever happens next.
 
         Args:
-            examples: any number of them.
             advance: called with the number of newly finished examples.
 
         Raises:
@@ -499,11 +492,9 @@ class Bill:
     """Requests to a server, and what they cost, before they are sent.
 
     Attributes:
-        host: of the server.
         requests, most: number of requests, at least and at most, without retries.
         prompt_tokens, output_tokens: number of tokens of the most requests, estimated from the lengths of texts.
         money: price of all of them; nan where it is not known.
-        currency: of the price.
 
     Example:
         >>> print(Bill("api.example.com", 300, 300, 12_000, 300, 0.0123, "USD"))
@@ -542,7 +533,6 @@ class Billed(Predictor, Protocol):
         """Return the bill of some answers.
 
         Args:
-            examples: the examples.
             passes: number of rows that are asked: the examples, or versions of them with words hidden.
         """
 

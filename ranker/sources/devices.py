@@ -10,11 +10,7 @@ DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
 
 def device_named(name: str) -> torch.device:
-    """Return the device of a name.
-
-    Raises:
-        UsageError: torch has no such device here.
-    """
+    """Return the device of a name; raises a UsageError if torch has no such device here."""
     try:
         device = torch.device(name)
         torch.empty(0, device=device)

@@ -44,7 +44,6 @@ def reason(error: BaseException, memory: int | None = None) -> str:
     """Return the reason why a model failed, in a line.
 
     Args:
-        error: raised by its source.
         memory: bytes that its process may take; None for no limit.
 
     Example:

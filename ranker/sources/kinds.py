@@ -23,7 +23,6 @@ BUILTIN = {
     "openai": "ranker.sources.endpoint.kind",
     "hf": "ranker.sources.hf.kind",
 }
-"""Name of a kind -> its module."""
 
 
 class Kind(Protocol):
@@ -54,10 +53,13 @@ class Kind(Protocol):
 def available_kinds() -> dict[str, Kind]:
     """Return the kinds by name; the first one that claims a reference gets it."""
     kinds = {name: cast(Kind, import_module(module)) for name, module in BUILTIN.items()}
-    for name, kind in _installed_kinds():
+    for name, origin, target, kind in load_entry_points(GROUP):
+        if not (callable(getattr(kind, "claims", None)) and callable(getattr(kind, "sources", None))):
+            text = f"it must have the functions `claims` and `sources` (got {target})"
+            raise UsageError.at(origin, text, value=target)
         if name in kinds:
             raise UsageError(f"a package adds a kind of source that there is already: {name!r}", value=name)
-        kinds[name] = kind
+        kinds[name] = cast(Kind, kind)
     return kinds
 
 
@@ -68,25 +70,10 @@ def known_kinds(shelf: ResourceCache) -> dict[str, Kind]:
     return cast("dict[str, Kind]", shelf[GROUP])
 
 
-def _installed_kinds() -> tuple[tuple[str, Kind], ...]:
-    """Return the kinds of installed packages."""
-    kinds = []
-    for name, origin, target, kind in load_entry_points(GROUP):
-        if not (callable(getattr(kind, "claims", None)) and callable(getattr(kind, "sources", None))):
-            raise UsageError.at(
-                origin, f"it must have the functions `claims` and `sources` (got {target})", value=target
-            )
-        kinds.append((name, cast(Kind, kind)))
-    return tuple(kinds)
-
-
 def kind_of(reference: Reference, options: SourceOptions, shelf: ResourceCache, names: Sequence[str] = ()) -> Kind:
     """Return the kind of a reference.
 
     Args:
-        reference: the place, and its kind if stated.
-        options: of all references.
-        shelf: cache for what is opened.
         names: other names for the place, for the message if nothing claims it.
 
     Raises:
@@ -118,20 +105,12 @@ def without_unread(options: SourceOptions, references: Iterable[str]) -> SourceO
 
 
 def check_concerned(options: SourceOptions, kinds: Iterable[Kind]) -> None:
-    """Refuse options of other kinds than those of a run.
-
-    Raises:
-        UsageError: there is one.
-    """
+    """Raise a UsageError for options of other kinds than those of a run."""
     refuse_unread_options(options.of_others(*(kind.Options for kind in kinds if hasattr(kind, "Options"))))
 
 
 def refuse_unread_options(unread: Iterable[str]) -> None:
-    """Refuse options that none of a run's models reads.
-
-    Raises:
-        UsageError: there is one.
-    """
+    """Raise a UsageError for options that none of a run's models reads."""
     if options := tuple(sorted(unread)):
         names = " or ".join(f"`{name}`" for name in options)
         hub = ", or call a language model on the hub `lm:org/name`" if "prompts" in options else ""
@@ -139,11 +118,7 @@ def refuse_unread_options(unread: Iterable[str]) -> None:
 
 
 def tasks(reference: Reference, options: SourceOptions, shelf: ResourceCache) -> TasksOfPlace:
-    """Return the tasks of a place that may hold several; none for a reference that names one.
-
-    Raises:
-        UsageError: there is more than `options.limits` let a kind look at.
-    """
+    """Return the tasks of a place that may hold several; none for a reference that names one."""
     kind = None if reference.part else _find_kind(reference, options, shelf)
     list_tasks = getattr(kind, "tasks", None)
     return TasksOfPlace() if list_tasks is None else cast(TasksOfPlace, list_tasks(reference, options, shelf))

@@ -25,7 +25,6 @@ class MarkedModel:
     """A model by one judge's marks of its answers: a `Source` and its own `Predictor`.
 
     Attributes:
-        name: of the model.
         judge: name of the judge, and of the outcome.
         marks: id of a row -> mark, from 0 to 1; rows without one are absent.
         rows: ids of all rows that the judge was given.

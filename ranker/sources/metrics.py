@@ -26,7 +26,6 @@ class InstalledMetric:
     """Metric that an installed package brings.
 
     Attributes:
-        entry_point: its name.
         function: a `Score` of an answer and a reference, or a `LabelScore` of a confusion matrix.
     """
 

@@ -112,7 +112,6 @@ def from_flags(record: type, typed: Mapping[str, Any]) -> Any:
     """Make a record from a command line; missing values take their defaults.
 
     Args:
-        record: the class.
         typed: name of a field -> typed value; None, or no item, for nothing.
     """
     values = {name: (flag, typed[name]) for name, flag in flags_of(record).items() if typed.get(name) is not None}

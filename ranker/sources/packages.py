@@ -12,10 +12,8 @@ class LoadedEntryPoint(NamedTuple):
     """One entry point, loaded.
 
     Attributes:
-        name: of the entry point.
         origin: package, entry point and group, for messages.
         target: object that it names, as the package wrote it.
-        loaded: the object itself.
     """
 
     name: str

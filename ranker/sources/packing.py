@@ -100,16 +100,11 @@ def pack(lengths: Sequence[int], budget: int, padding: int = 0) -> Iterator[list
 
 
 def run_in_batches(lengths: Sequence[int], budget: int, run: Callable[[list[int]], None], padding: int = 0) -> int:
-    """Run all rows in packed batches; when memory runs out, the budget is halved, and the rest goes on.
+    """Run all rows in packed batches; when memory runs out, the budget, which is returned, is halved.
 
     Args:
-        lengths: of the rows, in tokens.
-        budget: most tokens a batch.
+        lengths, budget, padding: see `pack`.
         run: runs a batch of indices.
-        padding: see `pack`.
-
-    Returns:
-        The final budget.
 
     Raises:
         ModelError: a row has no token, or memory is too small for the smallest batch.

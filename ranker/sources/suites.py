@@ -160,11 +160,7 @@ def name_models(
     voters: Sequence[str | Path | Source | Model] = (),
     trusted: Collection[str] = (),
 ) -> tuple[str, tuple[Model, ...]]:
-    """Return the models that ``models`` names, one or more, then voters, and a name for them all: see `load`.
-
-    Raises:
-        UsageError: as `load`, but for fewer than two models.
-    """
+    """Return the models that ``models`` names, one or more, then voters, and a name for them all: see `load`."""
     parts, voting = (
         [_to_models(part, options, shelf) for part in part_references] for part_references in (references, voters)
     )
@@ -246,11 +242,7 @@ def bundled_suites() -> dict[str, Path]:
 
 
 def check_installed(suite: str) -> None:
-    """Refuse a suite of an embedded set that is not installed: the wheel leaves some out.
-
-    Raises:
-        UsageError: it is one of these.
-    """
+    """Raise a UsageError for a suite of an embedded set that is not installed: the wheel leaves some out."""
     if suite in {f"{name}-mini" for name in cards()} - bundled_suites().keys():
         clone = "a copy of the repository has it (`pip install -e .`)"
         raise UsageError(f"the suite {suite} is not installed; {clone}; or name models of your own", option="models")

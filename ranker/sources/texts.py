@@ -38,7 +38,6 @@ MAX_SUM_ERROR = 1e-3
 """Largest deviation of a sum of probabilities from 1: those in float32 are not exact."""
 
 AT_ONCE = 256
-"""Examples in a block of answers."""
 
 
 @dataclass(frozen=True)
@@ -166,11 +165,7 @@ def remove_words(text: str, words: Sequence[tuple[int, int]], visible: Sequence[
 
 @dataclass(frozen=True, kw_only=True)
 class WordEncoding(Encoding):
-    """An example whose T tokens are its words; none is special.
-
-    Attributes:
-        segments: its texts.
-    """
+    """An example whose T tokens are its words; none is special."""
 
     segments: Texts
 
@@ -202,8 +197,6 @@ class BlackBox:
     """A black box that is ready to answer: a `ranker.sources.base.Perturbed`.
 
     Attributes:
-        name: in messages.
-        seed: its content.
         groups: (C,) for each class of the task, indices of the L probabilities that add up to its own.
         probabilities: R texts -> (R, L).
     """

@@ -29,7 +29,6 @@ class RowUsage:
     Attributes:
         amounts: (4, N) the `QUANTITIES` of each row; nan where unknown. Read-only.
         model: name of the model in its log or at its server, by which a list of prices may name it.
-        currency: of the money; "" if there is none.
         notes: how the quantities were measured, a sentence each.
 
     Raises:
@@ -73,7 +72,6 @@ class RowUsage:
         """Return the same with the money by a list of prices, if that names the model; else unchanged.
 
         Args:
-            prices: the list.
             names: other names of the model, which come before its own.
         """
         price = next((prices.models[name] for name in (*names, self.model) if name in prices.models), None)
