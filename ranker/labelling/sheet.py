@@ -67,10 +67,7 @@ def pool_column_names(names: Iterable[str]) -> dict[str, str]:
 
 
 def cells_by_row(pool: Sheet, rows: Iterable[Example]) -> dict[Hashable, dict[str, str]]:
-    """Map the key of each row of the pool to its cells, without labels; the first of equal rows counts.
-
-    Columns are renamed by `pool_column_names`.
-    """
+    """Map keys of a pool's rows, the first of equal ones, to cells without labels: see `pool_column_names`."""
     new_names = pool_column_names(name for row in pool.rows for name in row.cells)
     cells_of: dict[Hashable, dict[str, str]] = {}
     for row, example in zip(pool.rows, rows, strict=True):

@@ -70,15 +70,7 @@ def locate_base(folder: Path, *, allow_pickle: bool = False) -> Path | None:
 
 
 def base_at(name: str, folder: Path, *, allow_pickle: bool = False) -> Path:
-    """Return the folder of an adapter's base.
-
-    Args:
-        name: of the base: a directory or a hub id.
-        folder: of the adapter.
-
-    Raises:
-        ModelError: it does not exist, or is an adapter itself.
-    """
+    """Return the folder of an adapter's base, a directory or a hub id; raises a ModelError if that is an adapter."""
     whose = f"the base of {folder}"
     base = _resolve_folder(name, whose, (0, 1), allow_pickle, place=whose)
     if is_adapter(base):
@@ -96,10 +88,7 @@ def hub_config(reference: str) -> dict[str, Any]:
 
 
 def is_hub_id(reference: str, slashes: tuple[int, ...] = (1,)) -> bool:
-    """Return True if a reference to no directory looks like a hub id ``org/name@revision``.
-
-    Args:
-        slashes: allowed numbers of slashes before the revision.
+    """Return True if a reference to no directory looks like a hub id ``org/name@revision``, with as many slashes.
 
     Example:
         >>> is_hub_id("org/name@refs/pr/1"), is_hub_id("./folder"), is_hub_id("org/")
@@ -162,8 +151,6 @@ def _names_in(value: Any) -> set[str]:
 
 def weight_files(folder: Path, *, allow_pickle: bool = False) -> list[Path]:
     """List the files that may hold a checkpoint's weights: safetensors, and others if allowed.
-
-    The libraries choose among both kinds by the names of the files.
 
     Raises:
         ModelError: there are none, or none that may be loaded.
