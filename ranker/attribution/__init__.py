@@ -9,10 +9,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from importlib import import_module, metadata
-from typing import TYPE_CHECKING
+from typing import get_args, get_type_hints
 
 from factors.types import Attributions, Example
-from ranker.attribution.abilities import check
 from ranker.attribution.settings import (
     Attributing,
     IGSettings,
@@ -22,12 +21,10 @@ from ranker.attribution.settings import (
     Settings,
     SHAPSettings,
 )
-from ranker.errors import UsageError, look_up
+from ranker.errors import ModelError, UsageError, look_up
+from ranker.progress import Advance
 from ranker.records import record
-
-if TYPE_CHECKING:
-    from ranker.progress import Advance
-    from ranker.sources.base import E, Perturbed
+from ranker.sources.base import E, Perturbed, is_embedded
 
 SETTINGS: dict[str, type[Settings]] = {
     kind.name: kind for kind in (Settings, IGSettings, SHAPSettings, LIMESettings, OcclusionSettings, PhraseSettings)
@@ -186,7 +183,46 @@ def attribute(
     if not settings.function:
         text = f"`{settings.name}` attributes nothing; a model's answers are asked of the model itself"
         raise UsageError(text, option="attribution", value=settings.name)
-    check(model, settings, SETTINGS.values())
+    check(model, settings)
     module, _, function = settings.function.partition(":")
     rows: Iterator[Attributions] = getattr(import_module(module), function)(model, examples, settings, advance)
     return rows
+
+
+def check(model: Perturbed[E], settings: Settings) -> None:
+    """Refuse with a ModelError a backend that needs an ability that a model lacks.
+
+    The message names settings that this model can run.
+    """
+    if can_run(model, settings):
+        return
+    wanted = getattr(settings, settings.hides)
+    same = next(hiding_lines(model, type(settings)), None)
+    alternatives = [
+        line for kind in SETTINGS.values() if kind is not type(settings) for line in list(hiding_lines(model, kind))[:1]
+    ]
+    allowed = [same] if same else alternatives or ["none"]
+    offered = [f"`{line}`" for line in allowed]
+    if settings.embedded and not is_embedded(model):
+        lacks = f"does not answer to points between word embeddings, which `{settings.name}` needs"
+    elif wanted == "remove":
+        lacks = "cannot leave words out"
+    else:
+        lacks = f"has no {wanted} token to hide words behind"
+    instead = " or ".join(part for part in (", ".join(offered[:-1]), offered[-1]) if part)
+    predicate = f"{lacks}; set `attribution` to {instead}"
+    raise ModelError.of(model.name, predicate, option="attribution", value=settings.name, allowed=allowed)
+
+
+def can_run(model: Perturbed[E], settings: Settings) -> bool:
+    """Return whether a model has all abilities that a backend needs."""
+    if settings.embedded and not is_embedded(model):
+        return False
+    return not settings.hides or getattr(settings, settings.hides) in (*model.hides, "zero")
+
+
+def hiding_lines(model: Perturbed[E], kind: type[Settings]) -> Iterator[str]:
+    """Yield lines for `settings_of` with each way of a backend to hide words that a model can run."""
+    for way in get_args(get_type_hints(kind)[kind.hides]) if kind.hides else ():
+        if can_run(model, kind(**{kind.hides: way})):
+            yield f"{kind.name}:{kind.hides}={way}"

@@ -59,7 +59,6 @@ def token_warnings(effects: Mapping[str, tuple[float, float]], settings: Setting
 
     Args:
         effects: model -> the mean effect of a word hidden behind the token, and behind the other.
-        settings: of the backend that hides words behind the token.
 
     Example:
         >>> from ranker.attribution.settings import IGSettings

@@ -18,23 +18,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Generic, NamedTuple
+from typing import Generic, NamedTuple
 
 import numpy as np
 import torch
 from captum.attr import Saliency
 
 from factors.types import Attributions, Example, Floats
-from ranker.attribution.output import explained_output
+from ranker.attribution.perturb import explained_output
 from ranker.attribution.quadrature import Rule, nested_rules
 from ranker.attribution.settings import IGSettings
+from ranker.progress import Advance
 from ranker.sources.base import E, Embedded
 from ranker.sources.packing import run_in_batches, windows
 from ranker.tasks.classes import softmax
-
-if TYPE_CHECKING:
-    from ranker.progress import Advance
-
 
 MAX_WINDOW = 256
 """Most examples of a window: a row is expensive, and an interruption loses those of the current window."""
@@ -50,7 +47,6 @@ class Stretch(NamedTuple):
     """Part of one example's path, and the density of its points.
 
     Attributes:
-        example: its number.
         start, end: between 0, the baseline, and 1, the input.
         dense: whether it has the points of the larger rule.
     """
@@ -106,15 +102,11 @@ class Path:
         return np.sum(list(self.parts.values()), axis=0)  # type: ignore[no-any-return]
 
     def refine(self, values: Mapping[tuple[int, float], float], settings: IGSettings, rounding: float) -> list[Stretch]:
-        """Replace the stretches that need more points by finer ones, within the budget of points.
+        """Replace the stretches that need more points by finer ones, within the budget of points, and return these.
 
         Args:
             values: the explained output, by the example and the place on its path.
-            settings: of the backend.
             rounding: the relative step between numbers of the network's type.
-
-        Returns:
-            The finer ones, to be integrated.
         """
         ends = {stretch: (values[stretch.example, stretch.start], values[stretch.example, stretch.end])
                 for stretch in self.parts}  # fmt: skip
@@ -133,10 +125,7 @@ class Path:
 
 
 def attribute(
-    model: Embedded[E],
-    examples: Sequence[Example],
-    settings: IGSettings,
-    advance: Advance = lambda done: None,
+    model: Embedded[E], examples: Sequence[Example], settings: IGSettings, advance: Advance
 ) -> Iterator[Attributions]:
     """Compute integrated gradients of examples.
 

@@ -14,28 +14,21 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from factors.rounding import TIE
 from factors.types import Attributions, Bools, Example, Floats
 from ranker.attribution import perturb
-from ranker.attribution.settings import LIMESettings
-from ranker.attribution.units import Units
+from ranker.attribution.settings import LIMESettings, Units
 from ranker.datasets.identity import text_key
+from ranker.progress import Advance
 from ranker.sources.base import E, Perturbed
 from ranker.tasks.classes import softmax
 
-if TYPE_CHECKING:
-    from ranker.progress import Advance
-
 
 def attribute(
-    model: Perturbed[E],
-    examples: Sequence[Example],
-    settings: LIMESettings,
-    advance: Advance = lambda done: None,
+    model: Perturbed[E], examples: Sequence[Example], settings: LIMESettings, advance: Advance
 ) -> Iterator[Attributions]:
     """Compute LIME's coefficients of examples' words, each shared equally by the tokens of its word.
 
@@ -84,13 +77,7 @@ def samples(words: int, count: int, rng: np.random.Generator) -> Bools:
 
 
 def fit(masks: Bools, values: Floats, kernel_width: float, ridge: float) -> tuple[Floats, float]:
-    """Fit the ridge regression of values on words.
-
-    Args:
-        shown: (S, W).
-        values: (S,).
-        kernel_width: see the module.
-        ridge: see the module; the intercept is not penalised.
+    """Fit the ridge regression of (S,) values on (S, W) masks of words; the intercept is not penalised.
 
     Returns:
         (W,) the coefficients, and the weighted R2 of the fit.

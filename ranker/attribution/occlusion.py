@@ -12,26 +12,19 @@ Jurafsky 2016, "Understanding Neural Networks through Representation Erasure".
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from factors.types import Attributions, Bools, Example
 from ranker.attribution import perturb
-from ranker.attribution.settings import OcclusionSettings
-from ranker.attribution.units import Units
+from ranker.attribution.settings import OcclusionSettings, Units
+from ranker.progress import Advance
 from ranker.sources.base import E, Perturbed
 from ranker.tasks.classes import softmax
 
-if TYPE_CHECKING:
-    from ranker.progress import Advance
-
 
 def attribute(
-    model: Perturbed[E],
-    examples: Sequence[Example],
-    settings: OcclusionSettings,
-    advance: Advance = lambda done: None,
+    model: Perturbed[E], examples: Sequence[Example], settings: OcclusionSettings, advance: Advance
 ) -> Iterator[Attributions]:
     """Compute the effect of hiding each word on the output; the tokens of a word share its score equally.
 

@@ -1,4 +1,4 @@
-"""Shared steps of SHAP, LIME and occlusion: masks of tokens from words, and the explained value of each answer."""
+"""Shared steps of backends: masks of tokens from words, and the number of each answer that is attributed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import numpy as np
 import torch
 
 from factors.types import SPECIAL, Bools, Floats, Ints, Output
-from ranker.attribution.output import explained_output
 
 
 def token_masks(word_masks: Bools, word: Ints) -> Bools:
@@ -50,3 +49,30 @@ def explained_values(logits: Floats, target: int, output: Output) -> Floats:
         [2.0]
     """
     return np.asarray(explained_output(torch.from_numpy(logits), target, output).numpy())
+
+
+def explained_output(logits: torch.Tensor, target: int, output: Output = "margin") -> torch.Tensor:
+    """Return the number of each row that is attributed to its tokens.
+
+    A single output is that number itself. Of several it is
+
+    - margin: log(p / (1 - p)) of the target's probability p; for two classes z_target - z_other.
+    - logit: z_target.
+    - probability: p.
+
+    Args:
+        logits: (R, C).
+
+    Returns:
+        (R,).
+
+    Example:
+        >>> explained_output(torch.tensor([[1.0, 3.0]]), 1).tolist()
+        [2.0]
+    """
+    if output == "logit" or logits.shape[1] == 1:
+        return logits[:, target]
+    if output == "probability":
+        return logits.softmax(dim=1)[:, target]
+    other_classes = [i for i in range(logits.shape[1]) if i != target]
+    return logits[:, target] - logits[:, other_classes].logsumexp(dim=1)

@@ -14,18 +14,15 @@ also averages over other texts with the same phrase, and does not say which word
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from factors.types import SPECIAL, Attributions, Bools, Example, Floats, Span
 from ranker.attribution import perturb
 from ranker.attribution.settings import PhraseSettings
+from ranker.progress import Advance
 from ranker.sources.base import E, Perturbed
 from ranker.tasks.classes import softmax
-
-if TYPE_CHECKING:
-    from ranker.progress import Advance
 
 NEGATIONS = frozenset(
     ("no", "not", "never", "none", "nobody", "nothing", "neither", "nor", "nowhere", "without", "cannot")
@@ -41,10 +38,7 @@ Removals = Mapping[Words, Sequence[tuple[Words, Words]]]
 
 
 def attribute(
-    model: Perturbed[E],
-    examples: Sequence[Example],
-    settings: PhraseSettings,
-    advance: Advance = lambda done: None,
+    model: Perturbed[E], examples: Sequence[Example], settings: PhraseSettings, advance: Advance
 ) -> Iterator[Attributions]:
     """Compute the effect of hiding each phrase on the output; the tokens of a word share its score equally.
 

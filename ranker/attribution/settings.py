@@ -10,11 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import compress
 from math import nan
-from typing import TYPE_CHECKING, ClassVar, Literal, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, TypeVar
 
-from factors.types import SPECIAL, Attributions, Floats, Ints, Output
+import numpy as np
+
+from factors.types import SPECIAL, Attributions, Bools, Floats, Ints, Output
 from ranker.attribution.trees import Tree, across_tree, evaluations, flat_tree, segments_tree
-from ranker.attribution.units import Units, with_separators
 from ranker.errors import UsageError
 from ranker.sources.base import Baseline, Hide
 from ranker.tasks.names import fold
@@ -89,7 +90,6 @@ def settle(settings: S, task: Task, toward: int | None = None) -> S:
 
     Args:
         settings: of a backend; for a task without outputs only "none".
-        task: of the models.
         toward: the attributed label where the settings name none; None for the shortcut's.
 
     Raises:
@@ -120,7 +120,6 @@ class Attributing(Settings):
 
         Args:
             labels: the names of the classes, in order; or of the only output.
-            shortcut: the shortcut's, if any.
 
         Raises:
             UsageError: the target is none of them, or the only output is to be shown on another scale.
@@ -147,11 +146,7 @@ class Attributing(Settings):
 
     @property
     def label(self) -> int:
-        """Number of the attributed label, after `settled`.
-
-        Raises:
-            TypeError: it is not settled.
-        """
+        """Number of the attributed label, after `settled`; a TypeError before."""
         if not isinstance(self.target, int):
             raise TypeError(f"settle the settings first; their target is {self.target!r}")
         return self.target
@@ -264,6 +259,43 @@ class IGSettings(Attributing):
         """Return a pass and its way back for each point of four stretches, as measured, and one for each end."""
         stretches = 4 if self.stretches == FIRST else 1
         return stretches * (2 * self.steps + 1) + 1
+
+
+class Units(NamedTuple):
+    """Tokens of an example, by what they are hidden with.
+
+    Attributes:
+        segment: (T,) of each token; -1 for those that are never hidden.
+        word: (T,) number of each token's word, which is unlike all others; -1 for none.
+    """
+
+    segment: Ints
+    word: Ints
+
+    @property
+    def words(self) -> int:
+        """Number of words that have tokens; 0 is possible if the example was cut."""
+        return len(np.unique(self.word[self.word != SPECIAL]))
+
+
+def with_separators(segment: Ints, word: Ints, fixed: Bools | None = None) -> Units:
+    """Make a word of each separator, the last of the segment that it ends: a special token behind some text.
+
+    Args:
+        segment, word: (T,) of each token; -1 for special ones.
+        fixed: (T,) True for tokens that no backend may hide; None if there are none.
+
+    Example:
+        >>> units = with_separators(np.array([-1, 0, 0, -1, 1, -1]), np.array([-1, 0, 0, -1, 1, -1]))
+        >>> units.segment.tolist(), units.word.tolist(), units.words
+        ([-1, 0, 0, 0, 1, 1], [-1, 0, 0, 2, 1, 3], 4)
+    """
+    places = np.maximum.accumulate(np.where(segment != SPECIAL, np.arange(len(segment)), -1))
+    separators = (segment == SPECIAL) & (places >= 0)
+    if fixed is not None:
+        separators &= ~fixed
+    numbers = word.max(initial=-1) + np.cumsum(separators)
+    return Units(np.where(separators, segment[places], segment), np.where(separators, numbers, word))
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,6 @@ a priori unions".
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,18 +20,13 @@ from factors.types import SPECIAL, Attributions, Bools, Example
 from ranker.attribution import perturb
 from ranker.attribution.settings import SHAPSettings
 from ranker.attribution.trees import Walk, walk
+from ranker.progress import Advance
 from ranker.sources.base import E, Perturbed
 from ranker.tasks.classes import softmax
 
-if TYPE_CHECKING:
-    from ranker.progress import Advance
-
 
 def attribute(
-    model: Perturbed[E],
-    examples: Sequence[Example],
-    settings: SHAPSettings,
-    advance: Advance = lambda done: None,
+    model: Perturbed[E], examples: Sequence[Example], settings: SHAPSettings, advance: Advance
 ) -> Iterator[Attributions]:
     """Compute Owen values of examples' tokens; those of no segment score 0, unless the settings hide separators.
 

@@ -14,7 +14,7 @@ import torch
 from refusals import refuses
 
 from factors.types import Example
-from ranker.attribution import SETTINGS, abilities, attribute, settings_of
+from ranker.attribution import SETTINGS, attribute, hiding_lines, settings_of
 from ranker.attribution.settings import Attributing
 from ranker.errors import ModelError, UsageError
 from ranker.sources.base import Encoding
@@ -126,11 +126,7 @@ KINDS = [kind for kind in SETTINGS.values() if issubclass(kind, Attributing)]
 PERTURBING = [kind for kind in KINDS if not kind.embedded]
 SURE = {"lime": "samples=200,ridge=1e-6"}
 """What makes a backend exact that only estimates."""
-LINES = [
-    ",".join(filter(None, [line, SURE.get(kind.name)]))
-    for kind in KINDS
-    for line in abilities.hiding_lines(Points(), kind)
-]
+LINES = [",".join(filter(None, [line, SURE.get(kind.name)])) for kind in KINDS for line in hiding_lines(Points(), kind)]
 
 
 def start_of(settings):
@@ -306,8 +302,8 @@ def test_a_way_that_a_model_lacks_is_refused(model, line, others):
 @pytest.mark.parametrize("model", [Bag(), Points(), able(), able("remove"), able("mask", bag=Points), able(bag=Points)])
 def test_what_is_offered_can_be_had(model):
     """What a refusal names gives rows; what can be had is not refused."""
-    possible = set(chain.from_iterable(abilities.hiding_lines(model, kind) for kind in KINDS))
-    for line in chain.from_iterable(abilities.hiding_lines(Points(), kind) for kind in KINDS):
+    possible = set(chain.from_iterable(hiding_lines(model, kind) for kind in KINDS))
+    for line in chain.from_iterable(hiding_lines(Points(), kind) for kind in KINDS):
         if line not in possible:
             others = offered(model, line)
             assert others

@@ -13,7 +13,7 @@ from transformers import PreTrainedConfig
 from factors.types import Example
 from ranker.attribution import attribute, ig
 from ranker.attribution.ig import Path, Stretch, rough_stretches
-from ranker.attribution.output import explained_output
+from ranker.attribution.perturb import explained_output
 from ranker.attribution.settings import FIRST, IGSettings
 from ranker.errors import ModelError
 from ranker.sources.hf import networks

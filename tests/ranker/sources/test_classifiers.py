@@ -16,7 +16,7 @@ from safetensors.torch import load_file, save_file
 
 from factors.types import Example
 from ranker.attribution import SETTINGS, attribute
-from ranker.attribution.output import explained_output
+from ranker.attribution.perturb import explained_output
 from ranker.attribution.settings import LIMESettings
 from ranker.errors import LabelError, ModelError, UsageError
 from ranker.sources.base import is_perturbed
