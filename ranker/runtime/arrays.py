@@ -32,11 +32,7 @@ def of_numbers(values: np.ndarray) -> pa.Array:
 
 
 def of_binary(values: Sequence[bytes], width: int) -> pa.Array:
-    """Return (N,) bytes of one width as a column.
-
-    Raises:
-        ValueError: they are not of that width.
-    """
+    """Return (N,) bytes of one width as a column; a ValueError for bytes of another."""
     import pyarrow as pa
 
     content = b"".join(values)

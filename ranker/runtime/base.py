@@ -6,19 +6,17 @@ import math
 from collections.abc import Generator, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
 from factors.types import Attributions, Example
 from ranker.attribution.settings import Settings
 from ranker.numbers import minutes
+from ranker.progress import Progress
+from ranker.runtime.store import Store
 from ranker.sources.base import Bill, Machine, Needs, Source
 from ranker.tasks.base import Predictions, Task
-
-if TYPE_CHECKING:
-    from ranker.progress import Progress
-    from ranker.runtime.store import Store
 
 
 @dataclass(frozen=True)
@@ -26,7 +24,6 @@ class Request:
     """Request to a model about some examples.
 
     Attributes:
-        examples: the examples.
         settings: of an attribution backend; None for answers alone.
         optional: whether a model that cannot do this goes on without it.
     """
@@ -67,8 +64,6 @@ class Job:
     Attributes:
         source: pinned, see `ranker.sources.base.ModelInfo`.
         task: the labels, in the order of the probabilities.
-        requests: to the model.
-        machine: device and settings of the run.
         dry: only count the missing examples, and estimate the time for them.
         size: bytes that the source loads, by its own statement.
         preload: modules worth importing before, by its own statement.
@@ -90,7 +85,6 @@ class WorkItem:
     """Missing examples of a job under one key.
 
     Attributes:
-        key: of the store.
         settings: of an attribution backend; None for answers alone.
         examples: those missing, each text once.
         optional: whether a model that cannot do this goes on without it.
@@ -213,9 +207,6 @@ class Executor(Protocol):
         A model that fails fails its own job alone. Answers from before an interruption stay in the store.
 
         Args:
-            jobs: one for each model.
-            store: of their answers.
-            progress: opens a stage of the work.
             known: the content of this process's cache, such as where models lie; it is not changed.
 
         Yields:

@@ -28,11 +28,7 @@ Ask = Callable[[Predictor, WorkItem], Iterable[Block]]
 
 
 class Meter:
-    """Cost of work since the meter was made.
-
-    Args:
-        machine: that does it.
-    """
+    """Cost of work since the meter was made."""
 
     def __init__(self, machine: Machine) -> None:
         self._accelerated = machine.device != "cpu"
@@ -66,9 +62,7 @@ def estimate(
     Args:
         opened: returns the model in the number format of a backend, or of answers.
         ask: asks it; a model behind a server is not asked.
-        missing: the missing work, at least one item.
-        machine: of the work.
-        measured_from: number of passes from which on some of the work is measured, which takes passes, too.
+        measured_from: passes from which on some of the work is measured.
     """
     passes, load, bill = 0.0, 0.0, None
     for order in missing:

@@ -188,9 +188,7 @@ def attributions_of(table: pa.Table) -> list[Attributions]:
 def scores(names: Sequence[bytes], rows: Sequence[MeasureColumn]) -> pa.Table:
     """Return the values of measures on the same examples as a table, a row for each measure.
 
-    Args:
-        names: of 32 bytes, each of everything but the answers that affects a number: measure and examples.
-        rows: the values.
+    A name has 32 bytes, of everything but the answers that affects a number: measure and examples.
     """
     import pyarrow as pa
 
@@ -222,12 +220,7 @@ def scores_of(table: pa.Table) -> list[MeasureColumn]:
 
 
 def serialize(table: pa.Table, key: str) -> bytes:
-    """Return a table as the content of a shard.
-
-    Args:
-        table: of `answers` or `attributions`.
-        key: the digest of the key.
-    """
+    """Return a table as the content of a shard, with the digest of its key."""
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -241,7 +234,6 @@ def deserialize(content: bytes, name: str, key: str | None, columns: Sequence[st
     """Return the table of a shard.
 
     Args:
-        content: of the file.
         name: the file's, which is its checksum.
         key: the digest of its expected key, or the start of it; None for any.
         columns: those to read; None for all.
@@ -273,51 +265,46 @@ def deserialize(content: bytes, name: str, key: str | None, columns: Sequence[st
 
 
 def check(table: pa.Table, key: Mapping[str, Any]) -> None:
-    """Refuse a table that does not fit its key: answers of a kind, scores of measures, or attributions.
+    """Refuse with a ValueError a table that does not fit its key: answers of a kind, scores, or attributions.
 
     Args:
         table: with all columns, see `deserialize`.
         key: itself. Where it has labels, there must be a probability of each.
-
-    Raises:
-        ValueError: it does not fit.
     """
+    if not _fits(table, key):
+        raise ValueError("it holds no rows of ours")
+    of_labels = bool(key.get("labels")) and "probs" in table.column_names
+    if of_labels and set(arrays.sizes(table.column("probs")).tolist()) - {len(key["labels"])}:
+        raise ValueError("its rows are of another kind")
+
+
+def _fits(table: pa.Table, key: Mapping[str, Any]) -> bool:
     import pyarrow as pa
     from pyarrow import compute
 
     lists = [column for column in table.columns if pa.types.is_nested(column.type)]
     if any(column.null_count for column in [*table.columns, *map(compute.list_flatten, lists)]):
-        raise ValueError("it holds no rows of ours")
+        return False
+    schema = table.schema.remove_metadata()
     if "scores" in key:
-        if not table.schema.remove_metadata().equals(_scores()):
-            raise ValueError("it holds no rows of ours")
-        reason_index, reasons = arrays.combine_chunks(table.column("why")), arrays.sizes(table.column("reasons"))
-        bounds = np.repeat(reasons, arrays.sizes(reason_index))
-        indices = arrays.numbers(reason_index.flatten())
-        if not np.all(
-            [
-                *(arrays.sizes(table.column("values")) == arrays.sizes(reason_index)),
-                *(indices < bounds),
-                *(indices >= -1),
-            ]
-        ):
-            raise ValueError("it holds no rows of ours")
-    elif "answers" not in key:
-        if not table.schema.remove_metadata().equals(_attributions()):
-            raise ValueError("it holds no rows of ours")
+        if not schema.equals(_scores()):
+            return False
+        places = arrays.combine_chunks(table.column("why"))
+        sizes, numbers = arrays.sizes(places), arrays.numbers(places.flatten())
+        bounds = np.repeat(arrays.sizes(table.column("reasons")), sizes)
+        return bool(np.all([*(arrays.sizes(table.column("values")) == sizes), *(numbers < bounds), *(numbers >= -1)]))
+    if "answers" not in key:
+        if not schema.equals(_attributions()):
+            return False
         size = {name: arrays.sizes(table.column(name)) for name in LISTS}
         target, tokens = arrays.numbers(table.column("target")), size["tokens"]
         alike = [size[name] == tokens for name in ("segment", "word", "scores")] + [size["offsets"] == 2 * tokens]
-        if not np.all([*alike, target >= 0, target < size["probs"]]):
-            raise ValueError("it holds no rows of ours")
-    else:
-        try:
-            answer_class(key["answers"]).of_columns(columns_of(table))
-        except (KeyError, TypeError, ValueError) as error:
-            raise ValueError("it holds no rows of ours") from error
-    of_labels = bool(key.get("labels")) and "probs" in table.column_names
-    if of_labels and set(arrays.sizes(table.column("probs")).tolist()) - {len(key["labels"])}:
-        raise ValueError("its rows are of another kind")
+        return bool(np.all([*alike, target >= 0, target < size["probs"]]))
+    try:
+        answer_class(key["answers"]).of_columns(columns_of(table))
+    except (KeyError, TypeError, ValueError):
+        return False
+    return True
 
 
 def shard_name(content: bytes) -> str:

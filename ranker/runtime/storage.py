@@ -107,11 +107,7 @@ class Remote:
         """Do nothing: a folder exists as soon as a file in it does."""
 
     def check(self) -> None:
-        """Write and remove a file.
-
-        Raises:
-            OSError: that is not possible.
-        """
+        """Write and remove a file; an OSError if that is not possible."""
         probe = self / f".{uuid.uuid4().hex}.tmp"
         probe.write_bytes(b"")
         probe.unlink(missing_ok=True)  # another process may prune

@@ -117,9 +117,7 @@ class Store:
     def entry(self, key: Mapping[str, Any], called: str = "") -> Entry:
         """Return the entry of a key, as this run sees it; nothing is read yet.
 
-        Args:
-            key: named fields, every input except the example that affects a number.
-            called: the model's name, for the list of keys; nothing is found by it.
+        The key has every input except the example that affects a number, by name. Nothing is found by the model's name.
         """
         digest = key_digest(key)
         if digest not in self._entries:
@@ -128,11 +126,7 @@ class Store:
         return self._entries[digest]
 
     def entry_of(self, digest: str) -> Entry:
-        """Return the entry of a key's digest, after a call of `entry` with the key.
-
-        Raises:
-            KeyError: there was none.
-        """
+        """Return the entry of a key's digest, after a call of `entry` with the key; a KeyError without."""
         return self.entry(*self._keys[digest])
 
     def key(self, digest: str) -> Mapping[str, Any]:
@@ -140,12 +134,9 @@ class Store:
         return self._keys[digest][0]
 
     def close(self, digest: str) -> int:
-        """Merge the shards of a key and forget its rows, when no more of it is needed.
+        """Merge the shards of a key and forget its rows, when no more is needed; return the bytes of those added.
 
         A disk that is too full for the merged shard leaves the others as they are: nothing is lost.
-
-        Returns:
-            The bytes of the rows that this run has added.
         """
         entry = self._entries.pop(digest, None)
         if entry is None:
@@ -164,12 +155,12 @@ class Store:
 class Entry:
     """Rows under one key, as one run sees them: read once, when first needed, and added to.
 
+    Its methods raise a StoreError where the store cannot be read or written.
+
     Args:
-        keys: the folder of the keys.
         key, called: as in `Store.entry`.
 
     Attributes:
-        digest: of the key.
         written: bytes of the rows added by this run.
     """
 
@@ -189,46 +180,26 @@ class Entry:
         return list(tables.values())
 
     def missing(self, examples: Sequence[Example]) -> Texts:
-        """Return the examples whose texts are missing, or whose answers failed, each text once, in order.
-
-        Raises:
-            StoreError: the store cannot be read.
-        """
+        """Return the examples whose texts are missing, or whose answers failed, each text once, in order."""
         texts = examples if isinstance(examples, Texts) else Texts(examples)
         return texts.part(self._missing(texts.names))
 
     def predictions(self, examples: Sequence[Example]) -> Predictions:
-        """Return the answers to examples, none of which is missing, in order.
-
-        Raises:
-            StoreError: the store cannot be read.
-        """
+        """Return the answers to examples, none of which is missing, in order."""
         return answer_class(self._key["answers"]).of_columns(shards.columns_of(self._rows_for(text_names(examples))))
 
     def attributions(self, examples: Sequence[Example]) -> shards.StoredAttributions:
-        """Return the attributions of examples, none of which is missing, in order.
-
-        Raises:
-            StoreError: the store cannot be read.
-        """
+        """Return the attributions of examples, none of which is missing, in order."""
         return shards.StoredAttributions(self._rows_for(text_names(examples)))
 
     def scores(self, names: Sequence[bytes]) -> dict[bytes, shards.MeasureColumn]:
-        """Return the stored values of measures on examples, by name: see `shards.scores`.
-
-        Raises:
-            StoreError: the store cannot be read.
-        """
+        """Return the stored values of measures on examples, by name: see `shards.scores`."""
         missing = {names[index] for index in self._missing(names)}
         stored = [name for name in dict.fromkeys(names) if name not in missing]
         return dict(zip(stored, shards.scores_of(self._rows_for(stored)), strict=True)) if stored else {}
 
     def add(self, table: pa.Table) -> None:
-        """Store the rows of a table of `shards.answers`, `shards.attributions` or `shards.scores`.
-
-        Raises:
-            StoreError: the disk refuses to be written.
-        """
+        """Store the rows of a table of `shards.answers`, `shards.attributions` or `shards.scores`."""
         self.prepare()
         content = shards.serialize(table, self.digest)
         with failures(self.folder, "written to"):
@@ -238,12 +209,7 @@ class Entry:
         self._known_shards.add(shards.shard_name(content))
 
     def accept_shard(self, content: bytes, examples: Sequence[Example]) -> None:
-        """Store a shard of another process, after checking it as untrusted.
-
-        Raises:
-            ValueError: it is damaged, of another key or kind, or has other examples.
-            StoreError: the disk refuses to be written.
-        """
+        """Store a shard of another process, after checking it as untrusted; a ValueError if it is not as asked."""
         table = shards.deserialize(content, shards.shard_name(content), self.digest)
         shards.check(table, self._key)
         if not set(table.column(shards.NAME).to_pylist()) <= set(text_names(examples)):
@@ -276,11 +242,7 @@ class Entry:
             self.prepare()
 
     def compact(self) -> None:
-        """Merge the shards, if this run has seen several; readers meanwhile find the merged one or the others.
-
-        Raises:
-            StoreError: the disk refuses to be read or written.
-        """
+        """Merge the shards, if this run has seen several; readers meanwhile find the merged one or the others."""
         if len(self._known_shards) < 2:
             return
         files = {file.name: file for file in shards_of(self.folder)}
@@ -336,6 +298,28 @@ class Entry:
         self._described = True
 
 
+def load_or_compute(
+    entry: Entry | None,
+    names: Sequence[bytes | None],
+    compute: Callable[[Sequence[int]], Sequence[shards.MeasureColumn]],
+) -> list[shards.MeasureColumn]:
+    """Return measures by name; those without a name, or not in the entry, are computed, and the named ones stored.
+
+    Equal names are computed once. `compute` takes places among the names; without an entry nothing is stored.
+    """
+    columns: dict[Any, shards.MeasureColumn] = {}
+    if entry is not None and any(names):
+        columns |= entry.scores([name for name in names if name])
+    missing = {name or place: place for place, name in enumerate(names) if name not in columns}
+    computed = dict(zip(missing, compute([*missing.values()]) if missing else (), strict=True))
+    new = {name: column for name, column in computed.items() if isinstance(name, bytes)}
+    if entry is not None and new:
+        entry.add(shards.scores([*new], [*new.values()]))
+        entry.compact()
+    columns |= computed
+    return [columns[name or place] for place, name in enumerate(names)]
+
+
 def sentences(value: object) -> tuple[str, ...]:
     """Return untrusted notes as a few printable lines, each at most as long as a message.
 
@@ -351,12 +335,7 @@ def sentences(value: object) -> tuple[str, ...]:
 def collect_blocks(examples: Sequence[Example], add: Callable[[pa.Table], None]) -> Iterator[Keep]:
     """Collect blocks into tables: some on the way, and the last at the end or at an interruption.
 
-    Args:
-        examples: those of the blocks, in order; no text twice.
-        add: takes each table.
-
-    Raises:
-        ValueError: there is not one answer to each example.
+    The examples are those of the blocks, in order, no text twice; a ValueError if there is not one answer to each.
     """
     names, done = text_names(examples), 0
     waiting: list[Block] = []
@@ -490,7 +469,6 @@ class ShardSummary(NamedTuple):
     Attributes:
         sound: whether it is undamaged and in its key's folder.
         names: of its examples, or measures; none if it is not sound.
-        size: bytes.
     """
 
     sound: bool
@@ -499,11 +477,7 @@ class ShardSummary(NamedTuple):
 
 
 def summarize_shards(folder: Place) -> dict[Place, ShardSummary]:
-    """Summarize each shard of a key; the folder is listed anew where another process removes some meanwhile.
-
-    Raises:
-        StoreError: the folder cannot be read.
-    """
+    """Summarize each shard of a key; the folder is listed anew where another process removes some meanwhile."""
     for _ in range(TRIES):
         summaries = {shard: _summarize(shard) for shard in shards_of(folder)}
         if None not in summaries.values():

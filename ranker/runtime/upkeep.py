@@ -32,11 +32,9 @@ class StoredEntry:
     """Rows under one key.
 
     Attributes:
-        folder: of the key.
         key: the named fields; empty where ``key.json`` is damaged; it is written anew with the next row.
         called: the model's name in the last run that computed a row; empty where unknown.
         rows: number of texts; of scores, of measures on some rows.
-        size: bytes of its shards.
     """
 
     folder: Place
@@ -57,11 +55,7 @@ class StoredEntry:
 
 
 def contents(root: Place) -> list[StoredEntry]:
-    """List the contents of a store, key by key; damaged shards do not count.
-
-    Raises:
-        StoreError: it is no store, or cannot be read.
-    """
+    """List the contents of a store, key by key, without damaged shards; a StoreError if it is no store."""
     return [_entry(folder) for folder in _folders(root)]
 
 
@@ -70,9 +64,6 @@ def verify(root: Place) -> tuple[int, list[Place]]:
 
     Returns:
         The number of files compared, and those that are damaged.
-
-    Raises:
-        StoreError: it is no store, or cannot be read.
     """
     files: dict[Place, bool] = {}
     for folder in _folders(root):
@@ -82,20 +73,10 @@ def verify(root: Place) -> tuple[int, list[Place]]:
 
 
 def prune(root: Place, abandoned: float = ABANDONED) -> Iterator[tuple[Place, str]]:
-    """Remove files that no run will read again. The answers of the store stay unchanged, to the last bit.
+    """Remove files that no run will read again, and yield each with the reason. The answers stay unchanged.
 
-    These are temporary files of crashed processes, damaged shards, and shards whose every row is in a later one, as two
-    processes at the same work can leave.
-
-    Args:
-        root: the store's folder.
-        abandoned: age in seconds of a temporary file that no process writes.
-
-    Yields:
-        Each file that was removed, and the reason.
-
-    Raises:
-        StoreError: it is no store, or a file cannot be removed.
+    These are temporary files of crashed processes (of that age in seconds), damaged shards, and shards whose every row
+    is in a later one, as two processes at the same work can leave.
     """
     folders = _folders(root)
     for file, reason in chain(_temporary(root, abandoned), *(_useless(folder, abandoned) for folder in folders)):
@@ -141,18 +122,14 @@ def _folders(root: Place) -> list[Place]:
     with failures(root, "read"):
         if not root.is_dir():
             raise StoreError(f"`store`: there is no folder {root}", option="store", value=root)
-        entries = _entries(root)
+        entries: list[Place] = sorted(root.iterdir())
         earlier, keys = name_earlier(root), root / FOLDER
         strangers = [entry for entry in entries if entry not in earlier and not _TEMPORARY.fullmatch(entry.name)]
         if strangers and keys not in entries:
             text = f"`store`: {root} is no store; it holds other things, such as {strangers[0].name!r}"
             raise StoreError(text, option="store", value=root, place=str(strangers[0]))
-        return [entry for entry in _entries(keys) if is_key(entry)] if keys.is_dir() else []
-
-
-def _entries(folder: Place) -> list[Place]:
-    entries: list[Place] = sorted(folder.iterdir())
-    return entries
+        folders: list[Place] = sorted(keys.iterdir()) if keys.is_dir() else []
+        return [folder for folder in folders if is_key(folder)]
 
 
 _TEMPORARY = re.compile(r"\.[0-9a-f]{32}\.tmp")

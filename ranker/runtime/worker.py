@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,16 +14,13 @@ from factors.types import Floats
 from ranker.attribution import attribute
 from ranker.attribution.settings import Settings, settle
 from ranker.errors import ModelError
+from ranker.progress import Advance, Progress
 from ranker.runtime.base import Answer, Job, JobOutcome, Request, TimeEstimate, Usage, WorkItem
 from ranker.runtime.estimate import Meter, estimate
-from ranker.runtime.store import Block, Keep, collect_blocks
+from ranker.runtime.store import Block, Keep, Store, collect_blocks
 from ranker.sources.base import Machine, Predictor, ResourceCache, is_perturbed, version
 from ranker.sources.faults import model_errors
 from ranker.tasks.base import ANSWERED, NO_ANSWER, Predictions, answer_class
-
-if TYPE_CHECKING:
-    from ranker.progress import Advance, Progress
-    from ranker.runtime.store import Store
 
 log = logging.getLogger(__name__)
 
@@ -37,13 +34,7 @@ WORTH_MEASURING = 2_000
 
 
 def key_of(job: Job, settings: Settings | None, shelf: ResourceCache) -> dict[str, Any]:
-    """Return the store key: every input except the example that affects a number, by name.
-
-    Args:
-        job: the model and its work.
-        settings: of an attribution backend, complete; None for the model's answers.
-        shelf: of this process.
-    """
+    """Return the store key, of a backend or of answers: every input except the example that affects a number."""
     machine = job.machine.settled(settings is None or settings.bfloat16)
     with model_errors():
         source = dict(job.source.identity(job.task, machine, shelf))
@@ -102,11 +93,7 @@ def find_work(job: Job, store: Store, shelf: ResourceCache) -> tuple[JobOutcome,
 
 
 def run_job(job: Job, store: Store, shelf: ResourceCache, progress: Progress) -> JobOutcome:
-    """Run a job in this process: ask the model for missing answers, and store them.
-
-    Raises:
-        StoreError: the store cannot be read or written.
-    """
+    """Run a job in this process: ask the model for missing answers, and store them."""
     try:
         done, missing = find_work(job, store, shelf)
         if not missing:
@@ -144,17 +131,11 @@ def carry_out(
     keeping: Callable[[WorkItem], AbstractContextManager[Keep]],
     progress: Progress,
 ) -> tuple[TimeEstimate | None, Usage]:
-    """Ask a model for its missing answers.
+    """Ask a model for its missing answers; return an estimate from before, where it is logged, and the cost.
 
     Args:
-        job: the model.
         opened: opens it, see `model_opener`.
-        missing: the missing work.
         keeping: opens a function that takes the answers of an item, block by block.
-        progress: opens a stage of the work.
-
-    Returns:
-        An estimate from before the work, where it is logged; and the cost of the work.
 
     Raises:
         ModelError: the model cannot be loaded or run, or gives no finite number.
@@ -209,11 +190,7 @@ def notes_of(job: Job, shelf: ResourceCache) -> tuple[str, ...]:
 
 
 def answer_blocks(model: Predictor, name: str, order: WorkItem, advance: Advance) -> Iterator[Block]:
-    """Yield a model's answers to an item, or its attributions, block by block.
-
-    Raises:
-        ModelError: the model cannot be run, or gives no finite number.
-    """
+    """Yield a model's answers to an item, or attributions; a ModelError if it cannot be run, or gives nan or inf."""
     with model_errors():
         if order.settings is None:
             try:
@@ -232,11 +209,7 @@ def answer_blocks(model: Predictor, name: str, order: WorkItem, advance: Advance
 
 
 def read_precomputed(job: Job, shelf: ResourceCache) -> list[Answer | None]:
-    """Return the answers of a model with precomputed ones, in the order of its requests; nothing is stored.
-
-    Raises:
-        ModelError: they cannot be read, or an answer is missing.
-    """
+    """Return a model's precomputed answers, in the order of its requests; a ModelError if one is missing."""
     opened = model_opener(job, shelf)
     answers: list[Answer | None] = []
     for request in job.requests:

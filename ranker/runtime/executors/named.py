@@ -46,7 +46,6 @@ def executor_named(name: str, options: ExecutorOptions = ExecutorOptions()) -> E
     Args:
         name: one of `BUILTIN`, or of an installed package, or the address of a cluster, which begins with such a name;
             "auto" is processes, and serial for one worker without limits.
-        options: of the run.
 
     Raises:
         UsageError: a package cannot be loaded, or gives no executor.

@@ -30,20 +30,18 @@ from ranker.errors import UsageError, first_line
 from ranker.files.scratch import Scratch, remove_abandoned
 from ranker.limits import free_memory
 from ranker.numbers import counted
-from ranker.progress import Progress
-from ranker.runtime.base import NOTHING, Executor, Job, JobOutcome, Known
+from ranker.progress import Advance, Progress
+from ranker.runtime.base import NOTHING, Job, JobOutcome, Known
 from ranker.runtime.executors import worker_process
 from ranker.runtime.executors.serial import Serial
-from ranker.runtime.executors.supervision import WorkerTask, handle_message, missing_work
-from ranker.runtime.executors.worker_process import Inbox
+from ranker.runtime.executors.supervision import handle_message, missing_work
+from ranker.runtime.executors.worker_process import Inbox, WorkerTask
+from ranker.runtime.store import Store
 from ranker.sources.base import Needs, Source
 
 if TYPE_CHECKING:
     from multiprocessing.context import ForkServerContext, SpawnContext
     from multiprocessing.process import BaseProcess
-
-    from ranker.progress import Advance
-    from ranker.runtime.store import Store
 
 log = logging.getLogger(__name__)
 
@@ -143,10 +141,6 @@ class Processes:
                 yield from Supervisor(self, store, count, advance).supervise(groups)
 
 
-if TYPE_CHECKING:
-    _can: Executor = Processes()  # checked by mypy
-
-
 def group_by_sharing(tasks: Sequence[WorkerTask]) -> list[list[WorkerTask]]:
     """Group models that share something, and each of the others alone."""
     groups: dict[object, list[WorkerTask]] = {}
@@ -197,9 +191,6 @@ class WorkerProcess:
     """Worker process, and its models that have not ended: the first of them is at work.
 
     Attributes:
-        tasks: these models.
-        process: of the worker.
-        pipe: of its messages.
         folder: its working folder, empty at the start.
         inbox: bytes received and not yet a complete message.
         silent: seconds without a message.
@@ -248,14 +239,7 @@ class WorkerProcess:
 
 
 class Supervisor:
-    """Supervisor that starts workers, handles their messages, and ends them.
-
-    Args:
-        rules: the executor.
-        store: of the workers' answers.
-        count: most workers at a time.
-        advance: called with the number of further examples done.
-    """
+    """Supervisor that starts workers, handles their messages, and ends them."""
 
     def __init__(self, rules: Processes, store: Store, count: int, advance: Advance) -> None:
         self.rules, self.store, self.count, self.advance = rules, store, count, advance
@@ -298,7 +282,7 @@ class Supervisor:
         os.set_blocking(receiving.fileno(), False)
         folder = Scratch()
         machine = replace(tasks[0].job.machine, threads=threads(self.count))
-        sessions = [task.session(machine) for task in tasks]
+        work = [replace(task, job=replace(task.job, requests=(), machine=machine)) for task in tasks]
         on_cpu = all(task.job.machine.device == "cpu" for task in tasks)
         most = self.rules.memory + COPIES * max(task.job.size for task in tasks)
         rules = worker_process.Rules(
@@ -307,7 +291,7 @@ class Supervisor:
             log.getEffectiveLevel(),
             needed_variables(os.environ, [task.job.needs for task in tasks]),
         )
-        process = start_process(context, sending, sessions, rules)
+        process = start_process(context, sending, work, rules)
         sending.close()
         return WorkerProcess(tasks, process, receiving, folder)
 
@@ -357,7 +341,7 @@ class Supervisor:
 def start_process(
     context: ForkServerContext | SpawnContext,
     pipe: Connection,
-    work: Sequence[worker_process.WorkerSession],
+    work: Sequence[WorkerTask],
     rules: worker_process.Rules,
 ) -> BaseProcess:
     """Start a process for a worker, and the server anew if it has been ended."""

@@ -80,7 +80,6 @@ class Expected(NamedTuple):
     """Conditions that a node must meet.
 
     Attributes:
-        versions: package -> version.
         store: the store's folder or URL.
         mark: name of a file in the store.
         paths: files and folders of the models.

@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from factors.types import Example
 from ranker.datasets.identity import Texts
@@ -44,8 +44,7 @@ from ranker.runtime.executors.ray_cluster import (
     paths_of,
     trouble_here,
 )
-from ranker.runtime.executors.supervision import WorkerTask
-from ranker.runtime.executors.worker_process import estimate_of, usage_of
+from ranker.runtime.executors.worker_process import WorkerTask, estimate_of, usage_of
 from ranker.runtime.storage import place
 from ranker.runtime.store import Store
 from ranker.sources.faults import reason
@@ -102,11 +101,7 @@ class RayTasks:
             yield from _Run(self, store, expected, jobs).outcomes(progress)
 
 
-if TYPE_CHECKING:
-    _can: Executor = RayTasks()  # checked by mypy
-
-
-def of_options(options: ExecutorOptions) -> RayTasks:
+def of_options(options: ExecutorOptions) -> Executor:
     """Make the executor that the command line names: ``ray``, or ``ray://HOST:PORT``."""
     return RayTasks(options.address, options.workers, options.limits, options.memory)
 
@@ -142,12 +137,9 @@ class GroupTask:
     """Work of a task.
 
     Attributes:
-        number: of the group.
         jobs: of its models, whose requests have no rows.
         rows: the rows of each request, as places among the rows that the task is given.
-        rules: the executor.
         expected: conditions that the node must meet, since it may have joined late.
-        level: of the log.
     """
 
     number: int
@@ -257,14 +249,7 @@ class Tally:
 
 
 class _Run:
-    """One run on a connected cluster.
-
-    Args:
-        rules: the executor.
-        store: of the answers.
-        expected: conditions of nodes.
-        jobs: all jobs.
-    """
+    """One run on a connected cluster."""
 
     def __init__(self, rules: RayTasks, store: Store, expected: Expected, jobs: Sequence[Job]) -> None:
         import ray
@@ -342,11 +327,7 @@ class _Run:
                 advance(done)
 
     def outcomes_of(self, ref: Any, group: Sequence[WorkerTask]) -> Iterator[tuple[int, JobOutcome]]:
-        """Yield the outcomes of a task that has ended.
-
-        Raises:
-            StoreError: the task could not write its answers.
-        """
+        """Yield the outcomes of a task that has ended; a StoreError if it could not write its answers."""
         try:
             message = json.loads(self.ray.get(ref))
         except self.ray.exceptions.RayError as error:

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from ranker.progress import Progress
-from ranker.runtime.base import NOTHING, Executor, Job, JobOutcome, Known
+from ranker.runtime.base import NOTHING, Job, JobOutcome, Known
+from ranker.runtime.store import Store
 from ranker.runtime.worker import run_job
 from ranker.sources.base import ResourceCache
-
-if TYPE_CHECKING:
-    from ranker.runtime.store import Store
 
 
 @dataclass(frozen=True)
@@ -31,7 +28,3 @@ class Serial:
         shelf = ResourceCache(initial=known)
         for number, job in enumerate(jobs):
             yield number, run_job(job, store, shelf, progress)
-
-
-if TYPE_CHECKING:
-    _can: Executor = Serial()  # checked by mypy

@@ -4,57 +4,23 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import TYPE_CHECKING
+from dataclasses import replace
 
 from ranker.errors import ModelError
-from ranker.runtime.base import NOTHING, Job, JobOutcome, Known, WorkItem
-from ranker.runtime.executors.worker_process import Message, WorkerSession, estimate_of, printable, usage_of
+from ranker.progress import Advance
+from ranker.runtime.base import NOTHING, Job, JobOutcome, Known
+from ranker.runtime.executors.worker_process import Message, WorkerTask, estimate_of, printable, usage_of
+from ranker.runtime.store import Store
 from ranker.runtime.worker import find_work
-from ranker.sources.base import Machine, ResourceCache
-
-if TYPE_CHECKING:
-    from ranker.progress import Advance
-    from ranker.runtime.store import Store
+from ranker.sources.base import ResourceCache
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class WorkerTask:
-    """Work of one model elsewhere.
-
-    Attributes:
-        number: of its job.
-        job: itself.
-        done: its outcome as far as the store knows it.
-        missing: the missing examples.
-        folder: see `ResourceCache`.
-    """
-
-    number: int
-    job: Job
-    done: JobOutcome
-    missing: Sequence[WorkItem]
-    folder: Path | None = None
-
-    def session(self, machine: Machine) -> WorkerSession:
-        """Return the session that is sent to the worker."""
-        return WorkerSession(replace(self.job, requests=(), machine=machine), self.missing, self.folder)
 
 
 def missing_work(
     jobs: Sequence[Job], store: Store, known: Known = NOTHING
 ) -> Generator[tuple[int, JobOutcome], None, list[WorkerTask]]:
-    """Find the jobs with examples missing from a store; no model is loaded.
-
-    Yields:
-        The number and the outcome of each job that is complete, or whose model cannot be read.
-
-    Returns:
-        The others.
-    """
+    """Yield the outcomes of jobs that are complete, or cannot be read, and return the others; no model is loaded."""
     tasks, shelf = list[WorkerTask](), ResourceCache(initial=known)
     for number, job in enumerate(jobs):
         try:
@@ -73,16 +39,7 @@ def missing_work(
 
 
 def handle_message(message: Message, task: WorkerTask, store: Store, advance: Advance) -> JobOutcome | None:
-    """Store the content of a worker's message.
-
-    Args:
-        message: of the worker.
-        task: its current one.
-        store: of its answers; each shard is checked as untrusted.
-        advance: called with the number of further examples done.
-
-    Returns:
-        The outcome of the task, if it has ended.
+    """Store the content of a worker's message, its shards checked as untrusted; return the outcome of an ended task.
 
     Raises:
         ValueError, TypeError, LookupError, OverflowError, RecursionError: no message of a worker.

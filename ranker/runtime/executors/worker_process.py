@@ -20,20 +20,18 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ranker.attribution.settings import Settings
 from ranker.errors import ModelError
 from ranker.progress import Advance
 from ranker.runtime import shards
-from ranker.runtime.base import Job, TimeEstimate, Usage, WorkItem
+from ranker.runtime.base import Job, JobOutcome, TimeEstimate, Usage, WorkItem
 from ranker.runtime.store import Keep, collect_blocks, key_digest
 from ranker.runtime.worker import carry_out, estimate_job, key_of, model_opener, notes_of
-from ranker.sources.base import Bill, ResourceCache
+from ranker.sources.base import Bill, Predictor, ResourceCache
 from ranker.sources.faults import reason
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-    from ranker.attribution.settings import Settings
-    from ranker.sources.base import Predictor
 
 BEAT_EVERY = 0.2
 """Seconds between two signs of life, which must cost little."""
@@ -47,16 +45,19 @@ CHANGED = "its files were changed while the run was on; run it again"
 
 
 @dataclass(frozen=True)
-class WorkerSession:
-    """One model's work in a worker.
+class WorkerTask:
+    """Work of one model elsewhere.
 
     Attributes:
-        job: the model; its requests are left out.
-        missing: the missing work.
+        job: itself; a worker gets it without its requests.
+        done: its outcome as far as the store knows it.
+        missing: the missing examples.
         folder: see `ResourceCache`.
     """
 
+    number: int
     job: Job
+    done: JobOutcome
     missing: Sequence[WorkItem]
     folder: Path | None = None
 
@@ -68,7 +69,6 @@ class Rules:
     Attributes:
         folder: its working folder, empty at the start.
         memory: bytes that it may take; None for no limit.
-        level: of its log.
         environment: variables that it sees beside those of its server.
     """
 
@@ -97,11 +97,7 @@ class Inbox:
         self._bytes += content
 
     def messages(self) -> Iterator[Message]:
-        """Yield the complete messages, in order, each once.
-
-        Raises:
-            ValueError: the bytes are no message.
-        """
+        """Yield the complete messages, in order, each once; a ValueError if the bytes are none."""
         while len(self._bytes) >= SIZE.size:
             (size,) = SIZE.unpack_from(self._bytes)
             if size > MAX_MESSAGE:
@@ -118,31 +114,19 @@ class Inbox:
 
 
 class Outbox:
-    """Messages of a worker to its supervisor; the worker ends where nobody listens, or on request.
-
-    Args:
-        write: carries bytes to the supervisor's `Inbox`.
-    """
+    """Messages of a worker to its supervisor; the worker ends where nobody listens, or on request."""
 
     def __init__(self, write: Callable[[bytes], None]) -> None:
         self._write, self._rows, self._last_beat = write, 0, 0.0
         self.stop_requested = False
 
     def send(self, body: bytes = b"", /, **head: object) -> None:
-        """Send a message.
-
-        Raises:
-            SystemExit: the supervisor is gone.
-        """
+        """Send a message; a SystemExit if the supervisor is gone."""
         content = json.dumps(head).encode() + b"\n" + body
         self._write(SIZE.pack(len(content)) + content)
 
     def beat(self, rows: int = 0) -> None:
-        """Send a sign of life, with the number of further examples done.
-
-        Raises:
-            SystemExit: the worker was told to end; its callers send their rows first.
-        """
+        """Send a sign of life, with the number of further examples done; exit if the worker was told to end."""
         self._rows += rows
         now = time.monotonic()
         if now - self._last_beat >= BEAT_EVERY:
@@ -174,7 +158,7 @@ class Forwarded(logging.Handler):
         self._outbox.send(what="log", level=record.levelno, text=record.getMessage())
 
 
-def worker_main(pipe: Connection, sessions: Sequence[WorkerSession], rules: Rules) -> None:
+def worker_main(pipe: Connection, tasks: Sequence[WorkerTask], rules: Rules) -> None:
     """Run the work of models, one after the other; the last message on each is its outcome."""
     outbox = Outbox(partial(write_message, pipe))
 
@@ -191,8 +175,8 @@ def worker_main(pipe: Connection, sessions: Sequence[WorkerSession], rules: Rule
     logger.handlers, logger.propagate = [Forwarded(outbox)], False
     logger.setLevel(rules.level)
     shelf = ResourceCache(outbox.beat)
-    for session in sessions:
-        report_session(session, shelf, outbox, rules.memory)
+    for task in tasks:
+        report_task(task, shelf, outbox, rules.memory)
 
 
 def write_message(pipe: Connection, content: bytes) -> None:
@@ -205,11 +189,11 @@ def write_message(pipe: Connection, content: bytes) -> None:
         sys.exit(1)
 
 
-def report_session(session: WorkerSession, shelf: ResourceCache, outbox: Outbox, memory: int | None = None) -> None:
+def report_task(task: WorkerTask, shelf: ResourceCache, outbox: Outbox, memory: int | None = None) -> None:
     """Do one model's work, and send its outcome."""
     failure, left, used = "", None, None
     try:
-        left, used = run_session(session, shelf, outbox)
+        left, used = run_task(task, shelf, outbox)
     except SystemExit:
         raise
     except BaseException as error:  # anything a model's code may raise, and panics of native libraries
@@ -219,18 +203,16 @@ def report_session(session: WorkerSession, shelf: ResourceCache, outbox: Outbox,
     outbox.send(what="ended", failure=failure, **numbers)
 
 
-def run_session(
-    session: WorkerSession, shelf: ResourceCache, outbox: Outbox
-) -> tuple[TimeEstimate | None, Usage | None]:
+def run_task(task: WorkerTask, shelf: ResourceCache, outbox: Outbox) -> tuple[TimeEstimate | None, Usage | None]:
     """Do one model's work; return an estimate of it, if one was asked for, and its cost, if it is not a dry job.
 
     The model is opened before it is compared with the supervisor's key, so that its files are hashed only once, while
     they are loaded.
     """
-    job = session.job
-    shelf.folder, shelf.offline = session.folder, job.dry
+    job = task.job
+    shelf.folder, shelf.offline = task.folder, job.dry
     opened = model_opener(job, shelf)
-    keys = {order.settings: key_digest(order.key) for order in session.missing}
+    keys = {order.settings: key_digest(order.key) for order in task.missing}
 
     def checked(settings: Settings | None) -> Predictor:
         model = opened(settings)
@@ -241,20 +223,18 @@ def run_session(
         return model
 
     if job.dry:
-        return estimate_job(job, checked, session.missing), None
-    numbers = {id(order): number for number, order in enumerate(session.missing)}
+        return estimate_job(job, checked, task.missing), None
+    numbers = {id(order): number for number, order in enumerate(task.missing)}
 
     def keeping(order: WorkItem) -> AbstractContextManager[Keep]:
-        return collect_blocks(order.examples, partial(hand_over, outbox, numbers[id(order)], key_digest(order.key)))
+        def send(table: pa.Table) -> None:
+            outbox.send(shards.serialize(table, key_digest(order.key)), what="rows", order=numbers[id(order)])
 
-    done = carry_out(job, checked, session.missing, keeping, outbox.progress)
+        return collect_blocks(order.examples, send)
+
+    done = carry_out(job, checked, task.missing, keeping, outbox.progress)
     outbox.send(what="notes", notes=notes_of(job, shelf))
     return done
-
-
-def hand_over(outbox: Outbox, order: int, key: str, table: pa.Table) -> None:
-    """Send rows as a shard of their key."""
-    outbox.send(shards.serialize(table, key), what="rows", order=order)
 
 
 def apply_limits(rules: Rules) -> None:
@@ -280,11 +260,7 @@ def apply_limits(rules: Rules) -> None:
 
 
 def estimate_of(sent: Any) -> TimeEstimate | None:
-    """Return an estimate from a message.
-
-    Raises:
-        TypeError, ValueError: it is malformed.
-    """
+    """Return an estimate from a message; a TypeError or ValueError if it is malformed."""
     if sent is None:
         return None
     counts = (int(sent["predict"]), int(sent["explain"]), int(sent["passes"]), float(sent["load"]))
@@ -298,11 +274,7 @@ def estimate_of(sent: Any) -> TimeEstimate | None:
 
 
 def usage_of(sent: Any) -> Usage | None:
-    """Return a cost from a message.
-
-    Raises:
-        TypeError, ValueError: it is malformed.
-    """
+    """Return a cost from a message; a TypeError or ValueError if it is malformed."""
     if sent is None:
         return None
     return Usage(float(sent["seconds"]), int(sent["memory"]), int(sent["stored"]), bool(sent["accelerated"]))

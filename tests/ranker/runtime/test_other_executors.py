@@ -24,10 +24,10 @@ from ranker.runtime.executors.named import ExecutorOptions, executor_named
 from ranker.runtime.executors.processes import Processes
 from ranker.runtime.executors.serial import Serial
 from ranker.runtime.executors.supervision import handle_message, missing_work
-from ranker.runtime.executors.worker_process import Inbox, Outbox, report_session
+from ranker.runtime.executors.worker_process import Inbox, Outbox, report_task
 from ranker.runtime.runtime import Runtime
 from ranker.runtime.upkeep import verify
-from ranker.sources.base import Machine, ModelInfo, Needs, ResourceCache
+from ranker.sources.base import ModelInfo, Needs, ResourceCache
 from ranker.tasks.classes import ClassProbabilities
 
 
@@ -41,7 +41,7 @@ class Threads:
         with ThreadPoolExecutor(2) as pool:
             for place, task in enumerate(tasks):
                 write = lambda content, place=place: came.put((place, content))  # noqa: E731
-                pool.submit(report_session, task.session(Machine()), ResourceCache(), Outbox(write))
+                pool.submit(report_task, task, ResourceCache(), Outbox(write))
             left = len(tasks)
             while left:
                 place, content = came.get(timeout=60)

@@ -34,7 +34,7 @@ from ranker.runtime.base import Job, Request
 from ranker.runtime.executors import processes, worker_process
 from ranker.runtime.executors.processes import Processes, group_by_sharing, processes_with, worker_count
 from ranker.runtime.executors.serial import Serial
-from ranker.runtime.executors.supervision import WorkerTask
+from ranker.runtime.executors.worker_process import WorkerTask
 from ranker.runtime.runtime import Runtime
 from ranker.runtime.store import Store
 from ranker.runtime.upkeep import contents, verify

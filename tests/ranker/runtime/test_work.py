@@ -181,7 +181,8 @@ def test_models_are_looked_at_once():
 
     first = inspect_models(Suite("two", (Model(Counting("a")), Model(Counting("b")))))
     assert inspect_models(first) is first
-    assert (asked, first.suite.name) == (["a", "b"], "two")
+    assert [model.name for model in first.models] == asked == ["a", "b"]
+    assert first.name == "two"
 
 
 def test_a_failure_is_a_models_own(store):

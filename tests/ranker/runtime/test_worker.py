@@ -17,7 +17,7 @@ from ranker.attribution.settings import IGSettings, LIMESettings, SHAPSettings
 from ranker.errors import ModelError
 from ranker.progress import silent
 from ranker.runtime import store as store_module
-from ranker.runtime.base import Job, Request
+from ranker.runtime.base import Job, JobOutcome, Request
 from ranker.runtime.executors import worker_process
 from ranker.runtime.runtime import Runtime
 from ranker.runtime.store import Store, key_digest
@@ -240,8 +240,8 @@ def test_a_guest_reads_weights_once(tmp_path, monkeypatch):
     predict = TextClassifier.predict
     monkeypatch.setattr(TextClassifier, "predict", lambda *given: before.append(len(beats)) or predict(*given))
     _, sending = Pipe(duplex=False)
-    worker_process.run_session(
-        worker_process.WorkerSession(job, missing),
+    worker_process.run_task(
+        worker_process.WorkerTask(0, job, JobOutcome(), missing),
         ResourceCache(lambda: beats.append("part")),
         worker_process.Outbox(sending.send_bytes),
     )
