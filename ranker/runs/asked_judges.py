@@ -78,7 +78,6 @@ class Answering:
     """Models whose answers judges read.
 
     Attributes:
-        models: the models.
         rows: rows that they answer, each with an id of its own.
     """
 
@@ -96,11 +95,7 @@ class Answering:
             yield from estimate_lines(self.models, text_task(), self._requests, runtime, prices)
 
     def answers(self, runtime: Runtime) -> dict[str, Predictions]:
-        """Return model -> its answers as texts.
-
-        Raises:
-            ModelError: a model cannot be asked.
-        """
+        """Return model -> its answers as texts; a ModelError if a model cannot be asked."""
         return {name: _only(response) for name, response in self._responses(runtime).items()}
 
     def failed(self, runtime: Runtime) -> dict[str, int]:
@@ -119,11 +114,7 @@ class Answering:
         return responses
 
     def check_comparable(self) -> None:
-        """Refuse answers that cannot be compared, before any is asked for.
-
-        Raises:
-            UsageError: a package is missing.
-        """
+        """Refuse with a UsageError answers that cannot be compared, before any is asked for: a package is missing."""
         task = text_task()
         try:
             task.outcomes(task.predictions(["a"]), [Example("", ("",), ("a",))])
@@ -132,15 +123,7 @@ class Answering:
             raise UsageError.about("pool", f"is for comparing the models' answers: {reason}") from error
 
     def likeness(self, marked: Collection[str], runtime: Runtime) -> Likeness:
-        """Compare the models' answers with each other, on the rows that people marked and some others.
-
-        Args:
-            marked: ids of the rows that people marked.
-            runtime: how models are asked; its store keeps comparisons.
-
-        Raises:
-            ModelError: as `answers`.
-        """
+        """Compare the models' answers with each other, on the rows whose ids are marked and some others."""
         answers, task = self.answers(runtime), text_task()
         assert has_values(task)
         is_marked = np.array([row.id in marked for row in self.rows])
@@ -153,11 +136,7 @@ class Answering:
         return Likeness(tuple(self.rows[place].id for place in places), dict(zip(parts, likeness, strict=True)))
 
     def to_mark(self, runtime: Runtime) -> tuple[Example, ...]:
-        """Return each answer as an example of two texts, row and answer; models and rows in order.
-
-        Raises:
-            ModelError: as `answers`.
-        """
+        """Return each answer as an example of two texts, row and answer; models and rows in order."""
         return tuple(
             Example(f"{name}: {row.id}", (SEVERAL.join(row.segments), text or ""))
             for name, of_model in self.answers(runtime).items()
@@ -178,7 +157,6 @@ def inspect_judge(
     """Prepare a judge that is asked: a model for each prompt.
 
     Args:
-        name: of the judge.
         reference: of a language model, or any model whose labels are marks.
         options: of language models and servers; others do not apply.
         prompts: files and names; none takes `QUALITY`.
@@ -207,10 +185,7 @@ def marks_answers(model: Model) -> bool:
 def ask(judge: InspectedModels, answering: Answering, runtime: Runtime) -> dict[str, JudgeMarks]:
     """Ask a judge for its mark of each answer: the mean of its marks, by the probabilities that it gives them.
 
-    A missing answer has no mark.
-
-    Returns:
-        Name of the judge, with a prompt's where it has several -> its marks.
+    A missing answer has no mark. The name is the judge's, with a prompt's where it has several.
 
     Raises:
         ModelError: the judge cannot be asked, or a model whose answers it is to read.
@@ -236,13 +211,8 @@ def compares(model: Model) -> bool:
 def ask_verdicts(judge: InspectedModels, answering: Answering, runtime: Runtime) -> dict[str, tuple[Verdicts, int]]:
     """Ask a judge which of two answers is better, of every two models on each row, in both orders.
 
-    A verdict is the mean over the orders of the difference of the probabilities of its two words.
-
-    Returns:
-        Name of the judge, with a prompt's where it has several -> its verdicts, and how many of its answers failed.
-
-    Raises:
-        ModelError, UsageError: as `ask`.
+    A verdict is the mean over the orders of the difference of the probabilities of its two words. The rest is
+    beside the verdicts stands how many answers failed.
     """
     texts = {name: of_model.answers() or () for name, of_model in answering.answers(runtime).items()}
     units = [
@@ -266,13 +236,7 @@ def ask_verdicts(judge: InspectedModels, answering: Answering, runtime: Runtime)
 
 
 def _expected(judge: InspectedModels, examples: Sequence[Example], runtime: Runtime) -> dict[str, tuple[Floats, int]]:
-    """Return by each prompt of a judge (n,) the means of its labels' values for examples, and how many answers failed.
-
-    The mean is nan where an answer is none.
-
-    Raises:
-        ModelError, UsageError: as `ask`.
-    """
+    """Return by each prompt of a judge (n,) means of its labels' values, nan for no answer, and its failed answers."""
     present = [place for place, example in enumerate(examples) if all(example.segments[1:])]
     if not present:
         raise UsageError.about("models", "wrote no answer to these rows, so a judge has nothing to mark")
@@ -293,11 +257,7 @@ def _expected(judge: InspectedModels, examples: Sequence[Example], runtime: Runt
 def dry_lines(
     judge: InspectedModels, answering: Answering, runtime: Runtime, prices: Prices = NO_PRICES
 ) -> Iterator[str]:
-    """Describe what asking a judge would cost; models are asked only if their answers are in files.
-
-    Raises:
-        ModelError, UsageError: as `ask`.
-    """
+    """Describe what asking a judge would cost; models are asked only if their answers are in files."""
     size = len(answering.models.models) * len(answering.rows)
     if not answering.models.precomputed:
         yield f"{listed(model.name for model in judge.models)}: {size:,} answers to mark, once they are written"

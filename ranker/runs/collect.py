@@ -51,11 +51,9 @@ class ModelResponses:
     """Answers of one model, by question.
 
     Attributes:
-        model: the model.
         content: hash that identifies the model, wherever it lies.
         answers: question (see `Plan.questions`) -> answers.
         hidden: answers about hidden words, in the order of `Plan.hidden_word_requests`; None where the model has none.
-        usage: what answers took, if the source knows.
     """
 
     model: Model
@@ -71,7 +69,6 @@ class RunResponses:
 
     Attributes:
         answered: answers of the models that could be asked, one of each group of copies.
-        failures: model -> why it could not.
         failed_answers: model that was asked -> its answers that failed, if there are any.
         copies: model -> the earlier model that it is a copy of, and whose answers are its own.
         voters: answers of the models that vote and are not ranked.
@@ -85,18 +82,14 @@ class RunResponses:
 
 
 def collect(plan: Plan, runtime: Runtime = Runtime()) -> RunResponses:
-    """Ask every model of a plan.
-
-    Raises:
-        UsageError: all models are copies of one.
-    """
-    responses, failures = run_models(plan.inputs.inspected, plan.task, plan.request_matrix, runtime)
-    ranked = {model.name: responses[model.name] for model in plan.inputs.inspected.ranked if model.name in responses}
+    """Ask every model of a plan; a UsageError if all are copies of one."""
+    responses, failures = run_models(plan.inspected, plan.task, plan.request_matrix, runtime)
+    ranked = {model.name: responses[model.name] for model in plan.inspected.ranked if model.name in responses}
     answered, voters, copies = [], [], find_copies(ranked)
     if len(ranked) - len(copies) == 1 < len(ranked):
         text = f"are copies of one model, so there is nothing to rank: {listed(ranked)}"
         raise UsageError(f"these {text}", option="models")
-    for model in plan.inputs.inspected.models:
+    for model in plan.inspected.models:
         if model.name in responses and model.name not in copies:
             response = responses[model.name]
             by_question = dict(zip(plan.questions(model), response.answers, strict=False))
@@ -108,8 +101,8 @@ def collect(plan: Plan, runtime: Runtime = Runtime()) -> RunResponses:
                 answers["population"] = replace(apart, predictions=answers["population"].predictions)
             for question in (backend.question for backend in plan.backends[1:]):
                 answers[question] = replace(answers[question], predictions=answers["population"].predictions)
-            if "population" not in answers and plan.rows.places is not None:
-                answers["population"] = Answer(answers["pool"].predictions.part(plan.rows.places))
+            if "population" not in answers and plan.places is not None:
+                answers["population"] = Answer(answers["pool"].predictions.part(plan.places))
             hidden = response.answers[len(by_question) :]
             answered.append(ModelResponses(model, response.content, answers, hidden, response.usage))
     if any(factor.erases for factor in plan.factors):
@@ -117,7 +110,7 @@ def collect(plan: Plan, runtime: Runtime = Runtime()) -> RunResponses:
         failures |= more_failures
     failed = {
         model.name: count
-        for model in plan.inputs.inspected.models
+        for model in plan.inspected.models
         if not model.source.precomputed and (count := count_failed(responses.get(model.name)))
     }
     return RunResponses(tuple(answered), failures, copies, failed, tuple(voters))
@@ -139,10 +132,10 @@ def with_erasures(
     plan: Plan, replies: Sequence[ModelResponses], runtime: Runtime
 ) -> tuple[list[ModelResponses], dict[str, str]]:
     """Ask models about their rows without the top words, and about these words alone."""
-    rows = plan.rows.population
+    rows = plan.population
     attributions = [reply.answers["population"].attributions for reply in replies]
     texts = [[text for pair in map(erasures, of_model, rows) for text in pair] for of_model in attributions]
-    inspected = replace(plan.inputs.inspected, unpinned=tuple(reply.model for reply in replies))
+    inspected = replace(plan.inspected, unpinned=tuple(reply.model for reply in replies))
     responses, failures = run_models(inspected, plan.task, [(Request(Texts(of_model)),) for of_model in texts], runtime)
     asked_again = []
     for reply, of_model in zip(replies, attributions, strict=True):
@@ -172,17 +165,7 @@ def find_copies(responses: Mapping[str, RawResponses]) -> dict[str, str]:
 def run_models(
     inspected: InspectedModels, task: Task, requests: RequestMatrix, runtime: Runtime
 ) -> tuple[dict[str, RawResponses], dict[str, str]]:
-    """Ask models.
-
-    Args:
-        inspected: the models.
-        task: their task.
-        requests: requests to each model.
-        runtime: how models run, and where answers are stored.
-
-    Returns:
-        Model -> answers, and model -> why it could not be asked; both in the order of the models.
-    """
+    """Ask models; return model -> answers, and model -> why it could not be asked, both in the order of the models."""
     raw: dict[int, RawResponses] = {}
     failures: dict[int, str] = {}
     used, todo = Usage(), Usage()
@@ -246,15 +229,7 @@ def run_jobs(
 
 
 def check_some_answered(answers: Iterable[Answer | None], notes: Iterable[str]) -> None:
-    """Raise if a model failed on every row that it was asked about.
-
-    Args:
-        answers: of the model; None where it has none to an optional request.
-        notes: on its answers, of which those on failed rows have the reason.
-
-    Raises:
-        ModelError: it did.
-    """
+    """Raise a ModelError if a model failed on every row that it was asked about, with the reasons in its notes."""
     states = [answer.predictions.state for answer in answers if answer is not None]
     if any(map(len, states)) and all((state == ERROR).all() for state in states):
         reasons = [note for note in notes if note.startswith(FAILED)]
@@ -309,28 +284,23 @@ def dry_run_lines(plan: Plan, runtime: Runtime = Runtime(), prices: Prices = NO_
 
     A model with missing answers is loaded, and its speed is measured on some rows, where the executor would run it.
     """
-    rows, suite = plan.rows, plan.suite
-    attributed_rows = {example.segments for example in (*rows.population, *(rows.pool if plan.explains_pool else ()))}
-    predicted = rows.ood.examples if rows.truth else rows.population
+    attributed_rows = {example.segments for example in (*plan.population, *(plan.pool if plan.explains_pool else ()))}
+    predicted = plan.ood.examples if plan.truth else plan.population
     all_rows = {
         example.segments if any(example.segments) else example.id
-        for example in (*predicted, *rows.pool, *plan.inputs.in_domain_rows)
+        for example in (*predicted, *plan.pool, *plan.in_domain_rows)
     }
     names = [backend.settings.name for backend in plan.backends if backend.settings.function]
     attributed = f", {len(attributed_rows)} to explain with {listed(names)}" if names else ""
-    size = f"{len(suite.models)} models, {len(all_rows)} rows{attributed}"
-    yield f"{suite.name} on {rows.ood.name}: {size}"
-    yield from estimate_lines(plan.inputs.inspected, plan.task, plan.request_matrix, runtime, prices)
+    size = f"{len(plan.inspected.models)} models, {len(all_rows)} rows{attributed}"
+    yield f"{plan.inspected.name} on {plan.ood.name}: {size}"
+    yield from estimate_lines(plan.inspected, plan.task, plan.request_matrix, runtime, prices)
 
 
 def estimate_lines(
     inspected: InspectedModels, task: Task, requests: RequestMatrix, runtime: Runtime, prices: Prices = NO_PRICES
 ) -> Iterator[str]:
-    """Describe what requests to models would do and cost, a line each, then in all.
-
-    Raises:
-        ModelError: no model can be run.
-    """
+    """Describe what requests would do and cost, a line a model, then in all; a ModelError if no model can be run."""
     usage, bills = Usage(), dict[str, Bill]()
     with runtime.open_store() as store:
         outcomes = dict(run_jobs(inspected, task, requests, runtime, store, dry=True))

@@ -15,17 +15,17 @@ from ranker.results.ranking import Ranking
 from ranker.runs.collect import collect
 from ranker.runs.gather import gather_without_truth
 from ranker.runs.inspected import Models, inspect_models
-from ranker.runs.judges import JudgedRun, Judges, check_judges, judged, with_judges
+from ranker.runs.judges import JudgedRun, Judges, check_judges, with_judges
 from ranker.runs.plan import Plan, check_method, plan
 from ranker.runs.rows import LabelledRows, RowsFile, UnlabelledRows, with_columns
-from ranker.runs.run_measurements import RunMeasurements, assemble_ranking, measure_run
+from ranker.runs.run_measurements import assemble_ranking, measure_run
 from ranker.runs.signatures import checked
 from ranker.runs.usage import Costing, check_metered, mean_usages, usage_notes
 from ranker.runtime.runtime import Runtime
 from ranker.scoring import decision as deciding
 from ranker.scoring.by_metric import MeanRows
 from ranker.scoring.score import Evidence
-from ranker.scoring.unlabelled import LabelContext, UnlabelledContext
+from ranker.scoring.unlabelled import UnlabelledContext
 from ranker.sources.endpoint.prices import read_prices
 from ranker.tasks.metrics import LabelScore
 from ranker.tasks.precomputed import scale_of
@@ -126,64 +126,50 @@ def decide_plan(
     cost: Costing = Costing(),
 ) -> Ranking:
     """Carry out a plan on labelled rows; see `decide` for arguments and errors."""
-    check_metered([model.source for model in run_plan.inputs.inspected.ranked], cost.prefer)
+    check_metered([model.source for model in run_plan.inspected.ranked], cost.prefer)
     if judges is not None:
         check_judges(run_plan)
     if base is not None:
-        look_up("model", base, {model.name: model for model in run_plan.suite.models})
+        look_up("model", base, {model.name: model for model in run_plan.inspected.models})
     if run_plan.cost:
         log.info(run_plan.cost)
     collected = collect(run_plan, runtime)
     base = None if base is None or base in collected.failures else collected.copies.get(base, base)
-    measurements = measure_run(run_plan, collected, runtime)
-    check_method(run_plan.method, measurements.left_out)
+    measurements = measure_run(run_plan, collected, runtime, seed)
+    table, header = measurements.table, measurements.header
+    check_method(run_plan.method, header.left_out)
     scale = scale_of(run_plan.task)
-    marks_beside = judges.given_beside(measurements.table) if judges is not None and judges.tells else None
-    beside: UnlabelledContext | None
-    if marks_beside is None:
-        beside = _beside(measurements)
-    else:
-        beside = judged(measurements.table, marks_beside, unit("", scale))
-        measurements = replace(measurements, notes=(*measurements.notes, *marks_beside.notes))
-        collected = replace(collected, failed_answers={**collected.failed_answers, **marks_beside.failed})
-    if beside is not None and not beside.unlabelled and len(run_plan.rows.pool) > len(run_plan.rows.population):
+    beside: UnlabelledContext | None = measurements.beside
+    if judges is not None and judges.tells:
+        beside, notes = judges.beside(table, unit("", scale))
+        failed = {**header.failed_answers, **judges.failed}
+        header = replace(header, notes=(*header.notes, *notes), failed_answers=failed)
+    if beside is not None and not beside.unlabelled and len(run_plan.pool) > len(run_plan.population):
         text = "no row of the pool without a label has an answer of every model; do their files hold these rows?"
         raise UsageError(text, option="pool")
     usages = {reply.model.name: reply.usage for reply in collected.answered}
     means = mean_usages(usages, cost.prices)
-    with runtime.steps(f"comparing {len(measurements.table.models):,} models", len(deciding.STEPS)) as watch:
+    with runtime.steps(f"comparing {len(table.models):,} models", len(deciding.STEPS)) as watch:
         decision = deciding.decide(
-            measurements.table,
-            measurements.by_metric or MeanRows.of(measurements.table),
+            table,
+            measurements.by_metric or MeanRows.of(table),
             method=run_plan.method,
-            designed=run_plan.rows.ood.designed,
+            designed=run_plan.ood.designed,
             seed=seed,
             families=measurements.families,
             misled=measurements.misled,
             in_domain=measurements.in_domain,
             beside=beside,
             rows=measurements.rows,
-            groups=[example.group for example in run_plan.rows.population],
-            precomputed=run_plan.inputs.inspected.precomputed,
+            groups=[example.group for example in run_plan.population],
+            precomputed=run_plan.inspected.precomputed,
             base=base,
             scale=scale,
-            picked=run_plan.rows.ood.picked,
+            picked=run_plan.ood.picked,
             usage=means,
             usage_notes=[*usage_notes(usages, means)],
             prefer=cost.prefer,
             watch=watch,
         )
     decision = replace(decision, labels=measurements.of_labels, worse=measurements.worse)
-    probe = len(measurements.table.examples)
-    return assemble_ranking(
-        run_plan, collected, measurements, decision, seed=seed, probe=probe, machine=runtime.machine
-    )
-
-
-def _beside(measurements: RunMeasurements) -> UnlabelledContext | None:
-    """Return the rows without labels and the models' predictions on them; None if there are none."""
-    if measurements.places is None or measurements.pool is None:
-        return measurements.answers
-    return LabelContext(
-        measurements.pool, measurements.targets, measurements.places, measurements.labels, measurements.methods
-    )
+    return assemble_ranking(run_plan, replace(measurements, header=header), decision)

@@ -26,11 +26,7 @@ MAX_LISTED_LABELS = 20
 
 
 def describe_model(inspected: InspectedModels, beside: RowsFile | None = None) -> Iterator[str]:
-    """Describe the file of one model, line by line.
-
-    Args:
-        inspected: the model.
-        beside: labelled rows that it answers; None for the rows in its file.
+    """Describe the file of one model, line by line, beside labelled rows, or else with those in its file.
 
     Raises:
         ModelError: it cannot be read, or answers none of the rows.

@@ -22,14 +22,12 @@ REVISION = 2
 
 
 @contextmanager
-def cache_methods(
-    methods: Sequence[PoolMethod], pool: Pool | None, store: Store | None
-) -> Iterator[tuple[PoolMethod, ...]]:
+def cache_methods(methods: Sequence[PoolMethod], pool: Pool | None, store: Store) -> Iterator[tuple[PoolMethod, ...]]:
     """Yield the methods, those that take few draws with a cache. New results are written at the end, even on errors.
 
     Methods that cannot be identified (`functions`) have no cache.
     """
-    caches = [None if pool is None or store is None else _cache_of(method, pool, store) for method in methods]
+    caches = [None if pool is None else _cache_of(method, pool, store) for method in methods]
     try:
         yield tuple(
             method if cache is None else cache.wrap(method) for method, cache in zip(methods, caches, strict=True)

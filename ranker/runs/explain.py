@@ -16,7 +16,7 @@ from ranker.datasets.sets import LabelledDataset
 from ranker.errors import DataError, ModelError, UnknownName, UsageError
 from ranker.results.explanation import Explanation
 from ranker.runs.collect import collect
-from ranker.runs.gather import RunInputs, RunRows
+from ranker.runs.gather import RunInputs
 from ranker.runs.inspected import InspectedModels, Models, inspect_models
 from ranker.runs.plan import BACKEND, applicable_factors, default_factors, plan
 from ranker.runs.rows import NamedDataset, RowsFile
@@ -43,15 +43,7 @@ UNANSWERED = "has no answer to it in its file"
 
 
 def check_askable(models: InspectedModels, evidence: Evidence) -> None:
-    """Refuse to attribute answers that lie in files.
-
-    Args:
-        models: the models.
-        evidence: its attribution backend; SHAP if none is named.
-
-    Raises:
-        UsageError: the answers of all models lie in files, and the backend is not "none".
-    """
+    """Refuse with a UsageError to attribute answers of models that all lie in files, unless the backend is "none"."""
     if _backend(evidence).name != "none" and models.precomputed:
         raise UsageError(NOBODY, option="attribution")
 
@@ -110,9 +102,9 @@ def explain(
         texts = (example,) if isinstance(example, str) else tuple(example)
         task, _, example = text_example(texts, None, NamedTask(task), inspected)
     task = task or decide_task(NamedTask(None), infos=inspected.infos)
-    rows = RunRows(LabelledDataset("example", task, (example,), 1, designed), (example,))
-    inputs = RunInputs(inspected, rows).with_shortcut(evidence.shortcut)
-    task = inputs.rows.ood.task
+    row = LabelledDataset("example", task, (example,), 1, designed)
+    inputs = RunInputs(inspected, row, (example,)).with_shortcut(evidence.shortcut)
+    task = inputs.task
     backend = _backend(evidence)
     settings = settle(backend, task, toward) if task.outputs else backend
     only = None if toward is None else settings.only_label(len(task.outputs))
@@ -121,11 +113,11 @@ def explain(
         text = f"{label}: the scores speak for {attributed} alone; see `target` of `attribution` {settings.name}"
         raise UsageError.about("toward", text, label, allowed=(attributed,))
     check_askable(inspected, evidence)
-    factors = default_factors(inputs.rows, truth=True) if evidence.factors is None else tuple(evidence.factors)
+    factors = default_factors(inputs, truth=True) if evidence.factors is None else tuple(evidence.factors)
     if settings.name == "none":
         factors = tuple(factor for factor in factors if factor.kind == "baseline")
     measured = [factor for factor in factors if factor.name != task.metric]
-    fitting, left_out = applicable_factors(measured, inputs.rows, evidence.target, settings)
+    fitting, left_out = applicable_factors(measured, inputs, evidence.target, settings)
     run_plan = plan(inputs, replace(evidence, attribution=settings, factors=fitting))
     collected = collect(replace(run_plan, compares=False), runtime)
     answered = [reply for reply in collected.answered if reply.answers["population"].predictions.state[0] == ANSWERED]

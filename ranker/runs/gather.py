@@ -31,43 +31,37 @@ from ranker.sources.base import ModelInfo
 from ranker.sources.logs.kind import value_for_task
 from ranker.sources.suites import Suite
 from ranker.statistics.patterns import ROWS as POOL_ROWS
+from ranker.tasks.base import Task
 from ranker.tasks.classes import require_labels
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class RunRows:
-    """Rows that every model of a run is asked about.
+class RunInputs:
+    """Models, and the rows that every one of them is asked about.
 
     Attributes:
-        ood: the dataset.
+        inspected: the models, with what they say of themselves.
         population: the rows of it that are attributed.
         truth: True if the models are also asked about the whole set, which gives their true order.
         pool: rows, labelled or not, that models only predict; () takes the population.
         places: (K,) positions of the population in the pool; None without a pool.
+        in_domain: labelled rows of the domain that the models were trained for; None if there are none.
     """
 
+    inspected: InspectedModels
     ood: LabelledDataset
     population: Sequence[Example]
     truth: bool = False
     pool: Sequence[Example] = ()
     places: Ints | None = None
-
-
-@dataclass(frozen=True)
-class RunInputs:
-    """Models, and the rows that they are asked about.
-
-    Attributes:
-        inspected: the models, with what they say of themselves.
-        rows: the rows.
-        in_domain: labelled rows of the domain that the models were trained for; None if there are none.
-    """
-
-    inspected: InspectedModels
-    rows: RunRows
     in_domain: LabelledDataset | None = None
+
+    @property
+    def task(self) -> Task:
+        """Task of the rows."""
+        return self.ood.task
 
     @property
     def in_domain_rows(self) -> Sequence[Example]:
@@ -76,12 +70,11 @@ class RunInputs:
 
     def judged_by(self, metric: str) -> RunInputs:
         """Return the same with the outcome of that name: see `ranker.tasks.base.Task.judged_by`."""
-        ood, in_domain = self.rows.ood, self.in_domain
-        task = ood.task.judged_by(value_for_task(metric, ood.task.name))
-        if task is ood.task:
+        in_domain, task = self.in_domain, self.task.judged_by(value_for_task(metric, self.task.name))
+        if task is self.task:
             return self
         in_domain = None if in_domain is None else replace(in_domain, task=in_domain.task.judged_by(metric))
-        return replace(self, rows=replace(self.rows, ood=replace(ood, task=task)), in_domain=in_domain)
+        return replace(self, ood=replace(self.ood, task=task), in_domain=in_domain)
 
     def with_shortcut(self, label: str | None) -> RunInputs:
         """Return the same with a label that a shortcut points to; None for that of the task.
@@ -91,14 +84,13 @@ class RunInputs:
         """
         if label is None:
             return self
-        ood = self.rows.ood
+        ood = self.ood
         task = require_labels(ood.task, ood.name)
         index = task.index(label)
         if index is None:
             raise UnknownName(f"label of {task.name}", label, task.labels)
         note = f"The shortcut points to {task.show(index)}, as declared."
-        ood = replace(ood, task=replace(task, shortcut=index), notes=(*ood.notes, note))
-        return replace(self, rows=replace(self.rows, ood=ood))
+        return replace(self, ood=replace(ood, task=replace(task, shortcut=index), notes=(*ood.notes, note)))
 
 
 def gather_with_truth(
@@ -107,22 +99,16 @@ def gather_with_truth(
     probe: int,
     in_domain: LabelledDataset | RowsFile | None = None,
 ) -> RunInputs:
-    """Gather models and a set whose true labels are known.
-
-    Args:
-        models: the models.
-        examples: the set, or its name.
-        probe: K.
-        in_domain: labelled rows of the domain that the models were trained for.
+    """Gather models and a set whose true labels are known; arguments are as of `rank`.
 
     Raises:
         UsageError: K does not fit the population, there is no such reference or set, or rows cannot be read.
     """
     dataset = NamedDataset(examples) if isinstance(examples, str) else examples
     ood = dataset.load() if isinstance(dataset, NamedDataset) else dataset
-    rows = RunRows(ood, sample(ood, ood.population), truth=True)
-    check_probe(probe, len(rows.population), f"the rows of {ood.name} that are explained")
-    return _join_inputs(inspect_models(models), rows, in_domain)
+    population = sample(ood, ood.population)
+    check_probe(probe, len(population), f"the rows of {ood.name} that are explained")
+    return _checked(RunInputs(inspect_models(models), ood, population, truth=True), in_domain)
 
 
 def gather_without_truth(
@@ -133,16 +119,7 @@ def gather_without_truth(
     in_domain: LabelledDataset | RowsFile | None = None,
     pool_from_unlabelled: bool = False,
 ) -> RunInputs:
-    """Gather models and a few labelled rows of a domain whose true order is not known.
-
-    Args:
-        models, in_domain: as for `gather_with_truth`.
-        examples: the labelled rows, of the task that `decide_task` decides. None takes the rows in the models' own
-            files.
-        pool: rows of the same domain without labels; labelled rows may be among them.
-        probe: K, the number of labelled rows to use; None for all.
-        pool_from_unlabelled: use rows of the same files without a true label as the pool, if none is named; else they
-            are left out.
+    """Gather models and a few labelled rows of a domain whose true order is not known; arguments are as of `decide`.
 
     Raises:
         UsageError: K does not fit the rows, single texts are mixed with pairs, rows have clusters beside a pool, or
@@ -183,13 +160,14 @@ def gather_without_truth(
         note = draw_note(len(everything), size)
     notes = [*([note] if note else ()), *(pool_file.unread_label_notes() if isinstance(pool_file, RowsFile) else ())]
     examples = replace(examples, notes=(*examples.notes, *notes), unlabelled=0 if pool else examples.unlabelled)
-    rows = RunRows(
+    inputs = RunInputs(
+        inspected,
         examples,
         examples.examples[:probe],
         pool=tuple(everything) if pool else (),
         places=places[:probe] if pool else None,
     )
-    return _join_inputs(inspected, rows, in_domain)
+    return _checked(inputs, in_domain)
 
 
 def _texts_of(examples: LabelledDataset | RowsFile | None) -> Iterator[tuple[str, ...]]:
@@ -200,23 +178,20 @@ def _texts_of(examples: LabelledDataset | RowsFile | None) -> Iterator[tuple[str
         yield from (row.segments for row in examples.examples)
 
 
-def _join_inputs(inspected: InspectedModels, rows: RunRows, in_domain: LabelledDataset | RowsFile | None) -> RunInputs:
-    """Join models and rows, after checking that there are two models or more and that numeric labels agree."""
+def _checked(inputs: RunInputs, in_domain: LabelledDataset | RowsFile | None) -> RunInputs:
+    """Return inputs with in-domain rows, after checking that there are two models or more and numeric labels agree."""
+    inspected = inputs.inspected
     _ = Suite(inspected.name, inspected.unpinned)
     if isinstance(in_domain, RowsFile):
-        in_domain = replace(in_domain, task=rows.ood.task, like=None).labelled()
-    datasets = [*([] if rows.truth else [rows.ood]), *([in_domain] if in_domain else [])]
+        in_domain = replace(in_domain, task=inputs.task, like=None).labelled()
+    datasets = [*([] if inputs.truth else [inputs.ood]), *([in_domain] if in_domain else [])]
     if any(dataset.numbers for dataset in datasets):
         check_numbers(datasets, inspected.infos)
-    return RunInputs(inspected, rows, in_domain)
+    return replace(inputs, in_domain=in_domain)
 
 
 def check_numbers(datasets: Iterable[LabelledDataset], infos: Iterable[ModelInfo]) -> None:
-    """Refuse numeric labels that a model counts in another order than the rows' task.
-
-    Raises:
-        UsageError: it does; only the author of the rows knows what they mean.
-    """
+    """Refuse with a UsageError numeric labels that a model counts in another order than the rows' task."""
     numbered = [rows for rows in datasets if rows.numbers]
     for info in infos if numbered else ():
         names = dict(enumerate(info.labels))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -19,7 +19,6 @@ class InspectedModels:
 
     Attributes:
         unpinned: the models as they were named, those that are ranked first.
-        name: name of the suite.
         shelf: cache of what was opened; precomputed answers are read from it.
     """
 
@@ -52,11 +51,6 @@ class InspectedModels:
         """True if the answers of all models lie in files."""
         return all(info.source.precomputed for info in self.infos)
 
-    @property
-    def suite(self) -> Suite:
-        """The models as a suite; a UsageError if there are fewer than two."""
-        return Suite(self.name, self.models)
-
 
 def inspect_source(source: Source, shelf: ResourceCache) -> ModelInfo:
     """Return what a source says of itself; whatever it raises is its trouble."""
@@ -75,15 +69,8 @@ def inspect_models(
     models: Models,
     label_map: Mapping[str, str] | None = None,
     voters: Models = (),
-    trusted: Collection[str] = (),
 ) -> InspectedModels:
-    """Prepare models for inspection, each once.
-
-    Args:
-        models: the models.
-        label_map: meaning of the outputs of models that are named by references.
-        voters: models that vote and are not ranked.
-        trusted: names of voters that are known to be better than the models.
+    """Prepare models for inspection, each once; a label map is for models that are named by references.
 
     Raises:
         UsageError: as `inspect_references`, or a label map for models that were loaded already.
@@ -99,7 +86,7 @@ def inspect_models(
     else:
         inspected = inspect_references([models] if isinstance(models, (str, Path)) else models, options)
     voting = inspect_models(voters, label_map).unpinned if voters else ()
-    models_by_role = with_roles(inspected.unpinned, voting, trusted)
+    models_by_role = with_roles(inspected.unpinned, voting)
     return inspected if models_by_role == inspected.unpinned else replace(inspected, unpinned=models_by_role)
 
 
@@ -115,9 +102,7 @@ def inspect_references(
 
 
 def check_connected(models: Sequence[Model], shelf: ResourceCache) -> None:
-    """Ask the servers of models for what they can do.
-
-    Those that cannot be asked are left out later, unless no other model is left.
+    """Ask the servers of models for what they can do; those that cannot be asked are left out later.
 
     Raises:
         UsageError: no model can be asked; the reason is that of the first.

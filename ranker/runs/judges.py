@@ -91,11 +91,7 @@ class Judges:
 
     @cached_property
     def asked(self) -> Mapping[str, InspectedModels]:
-        """Name -> a judge that is asked.
-
-        Raises:
-            UsageError: there is no such file or model, or prompts are named and none is asked.
-        """
+        """Name -> a judge that is asked; a UsageError if none is and prompts are named, or there is no such file."""
         judges = {
             name: inspect_judge(name, str(reference), self.options, self.prompts, self.shelf)
             for name, reference in self.references.items()
@@ -108,10 +104,6 @@ class Judges:
 
     def voters(self, models: InspectedModels, rows: LabelledRows | None) -> tuple[Model, ...]:
         """Return judges that label rows, or write references, and mark no answers: models that are not ranked.
-
-        Args:
-            models: those that are ranked.
-            rows: labelled rows, or people's marks.
 
         Raises:
             UsageError: other judges mark answers, or people do, which is not read together; or one of these is trusted.
@@ -142,10 +134,6 @@ class Judges:
     def marks(self, answering: Answering | None, runtime: Runtime) -> dict[str, JudgeMarks]:
         """Read the marks of each judge, and ask for those that are in no file.
 
-        Args:
-            answering: the models whose answers are to be marked; None if they are not known.
-            runtime: how judges are asked.
-
         Raises:
             UsageError: a file holds no marks of two models, or answers are needed and not known.
         """
@@ -157,18 +145,9 @@ class Judges:
                 marks[name] = marks_of(name, reference, self.options.limits, name in self.lower)
         return marks
 
-    def dry_lines(self, answering: Answering | None, runtime: Runtime, prices: Prices = NO_PRICES) -> Iterator[str]:
-        """Describe what asking would cost, and send nothing; errors are those of `marks`."""
-        for name, judge in self.asked.items():
-            yield from dry_lines(judge, needed(name, answering), runtime, prices)
-
 
 def needed(name: str, answering: Answering | None = None) -> Answering:
-    """Return models whose answers a judge reads.
-
-    Raises:
-        UsageError: they are not known.
-    """
+    """Return models whose answers a judge reads; a UsageError if they are not known."""
     if answering is None:
         text = f"{name} reads rows and answers: name the rows with `pool`, and models that answer them with `models`"
         raise UsageError.about("judges", text, name)
@@ -176,11 +155,7 @@ def needed(name: str, answering: Answering | None = None) -> Answering:
 
 
 def is_file(name: str, reference: str | Path) -> bool:
-    """Return True if what a judge says lies in a file or a log; False if it is a model that is asked.
-
-    Raises:
-        UsageError: there is nothing.
-    """
+    """Return True if what a judge says is in a file or log, False if it is a model; a UsageError for neither."""
     try:
         (first, *_) = inspect_references([str(reference)]).unpinned
     except UsageError as error:
@@ -190,18 +165,14 @@ def is_file(name: str, reference: str | Path) -> bool:
 
 
 def marks_of(name: str, reference: str | Path, limits: Limits = LIMITS, lower_is_better: bool = False) -> JudgeMarks:
-    """Read a judge's marks as the outcomes of the models that it marked.
-
-    Raises:
-        UsageError: the file cannot be read, or holds no marks of two models.
-    """
+    """Read a judge's marks as outcomes of models; a UsageError if there are none of two models."""
     kinds = [TableOptions(answers="outcomes", scale=ANY_SCALE), LogOptions(scale=ANY_SCALE)]
     inspected = inspect_references([reference], SourceOptions(kinds=kinds, limits=limits))
     try:
         own_plan = plan(gather_without_truth(inspected), Evidence("none", factors=()))
     except UsageError as error:
         raise UsageError(f"`judges`: {name}: {error}", option="judges", value=str(reference)) from error
-    examples, (low, high) = own_plan.rows.population, ANY_SCALE
+    examples, (low, high) = own_plan.population, ANY_SCALE
     outcomes = {
         reply.model.name: own_plan.task.outcomes(population_answers(reply).predictions, examples)
         for reply in collect(own_plan, Runtime(store=None)).answered
@@ -212,30 +183,10 @@ def marks_of(name: str, reference: str | Path, limits: Limits = LIMITS, lower_is
 
 
 @dataclass(frozen=True)
-class GivenMarks:
-    """Marks of judges beside a run.
-
-    Attributes:
-        marks: name of a judge -> its marks.
-        confirmed: False if no person marked anything: outcomes are then those of the first judge.
-        likeness: of the models' answers; None if these are unknown or cannot be compared, or no person marked anything.
-        notes: why they cannot be compared, if so.
-        failed: judge, or model whose answers they read -> its answers that failed, if there are any.
-    """
-
-    marks: Mapping[str, JudgeMarks]
-    confirmed: bool = True
-    likeness: Likeness | None = None
-    notes: tuple[str, ...] = ()
-    failed: Mapping[str, int] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
 class JudgedRun:
     """Inputs of a run beside judges, before any is asked.
 
     Attributes:
-        judges: the judges.
         people: models with people's marks or labels; None if there are none.
         rows: labelled rows of these models; None if their own files have them.
         answering: models whose answers judges read; None if they are not known.
@@ -254,40 +205,68 @@ class JudgedRun:
         return bool(self.judges.references) or self.answering is not None
 
     @cached_property
-    def given(self) -> GivenMarks:
+    def marks(self) -> Mapping[str, JudgeMarks]:
         """Marks of the judges, read or asked for once; errors are those of `Judges.marks`."""
-        marks = self.judges.marks(self.answering, self.runtime)
-        failed = {name: of_judge.failed for name, of_judge in marks.items() if of_judge.failed}
-        of_models = {} if self.answering is None else self.answering.failed(self.runtime)
-        return GivenMarks(marks, self.people is not None, failed=of_models | failed)
+        return self.judges.marks(self.answering, self.runtime)
 
-    def given_beside(self, table: ScoreTable) -> GivenMarks:
-        """Return the same, and how alike the models' answers are, to the rows that people marked and some others.
+    @property
+    def failed(self) -> dict[str, int]:
+        """Judge, or model whose answers they read -> its answers that failed, if there are any."""
+        of_models = {} if self.answering is None else self.answering.failed(self.runtime)
+        return of_models | {name: of_judge.failed for name, of_judge in self.marks.items() if of_judge.failed}
+
+    def beside(self, table: ScoreTable, unit: Unit = SHARES) -> tuple[JudgeContext, tuple[str, ...]]:
+        """Put judges' marks beside people's scores: first the rows that people marked, then all others.
+
+        Args:
+            table: people's scores; those of the first judge, if people marked nothing.
+            unit: of people's marks.
+
+        Returns:
+            The marks, with how alike the models' answers are where people marked some, and why that is not known.
 
         Raises:
-            UsageError: answers cannot be compared, and no judge says anything else of them.
+            UsageError: a judge marked no answer of a model, or no row that people marked; or answers cannot be
+                compared, and no judge says anything else of them.
         """
+        judges, names = self.marks, tuple(self.marks)
+        alike, notes = self._likeness(table)
+        rows_beside = [*(marks.rows for marks in judges.values()), *([alike.rows] if alike else [])]
+        ids = list(dict.fromkeys([*table.examples, *chain.from_iterable(rows_beside)]))
+        for name, marks in judges.items():
+            check_marked(name, marks, table.models)
+            if not {*marks.rows} & {*table.examples}:
+                raise UsageError(f"`judges`: {name} marked no row that people marked", option="judges", value=name)
+        people = aligned(dict(zip(table.models, table.outcomes, strict=True)), table.models, table.examples, ids)
+        of_each = [aligned(marks.values, table.models, marks.rows, ids) for marks in judges.values()]
+        of_judges = np.array(of_each).reshape(len(judges), *people.shape)
+        if self.people is None:  # whose scores are the first judge's
+            spread = float(np.sqrt(np.nanmean((people - np.nanmean(people, axis=0)) ** 2)))
+            all_marks = JudgedMarks(np.full(people.shape, np.nan), of_judges, spread)
+        else:
+            likeness = None if alike is None else aligned(alike.values, table.models, alike.rows, ids)
+            all_marks = JudgedMarks(people, of_judges, likeness=likeness)
+        return JudgeContext(tuple(table.models), names, all_marks, unit), notes
+
+    def _likeness(self, table: ScoreTable) -> tuple[Likeness | None, tuple[str, ...]]:
+        """Return how alike answers are to the rows that people marked and some others, or a note if that fails."""
         if self.answering is None or self.people is None:
-            return self.given
+            return None, ()
         try:
-            return replace(self.given, likeness=self.answering.likeness(frozenset(table.examples), self.runtime))
+            return self.answering.likeness(frozenset(table.examples), self.runtime), ()
         except UsageError as error:  # a package is missing, or a text is of another script
             if not self.judges.references:
                 raise
             reason = str(error).removeprefix("`metric` ")
-            return replace(self.given, notes=(f"How alike answers are is not read: {reason}.",))
+            return None, (f"How alike answers are is not read: {reason}.",)
 
     def gather(self, probe: int | None = None) -> RunInputs:
-        """Gather the rows that people marked; those of the first judge if they marked none.
-
-        Raises:
-            UsageError, ModelError: as `given`, `check_scale` and `gather_without_truth`.
-        """
+        """Gather the rows that people marked; those of the first judge if they marked none."""
         if self.people is not None and self.rows is None:
             check_scale(self.people)
         if self.people is not None and self.answering is not None and not self.judges.references:
             self.answering.check_comparable()
-        people = self.people or marked_models(*next(iter(self.given.marks.items())), self.answering)
+        people = self.people or marked_models(*next(iter(self.marks.items())), self.answering)
         return gather_without_truth(people, self.rows, probe=probe)
 
     @property
@@ -302,7 +281,8 @@ class JudgedRun:
             yield "no judge is asked: what they say is in files"
         if self.answering is not None:
             yield from self.answering.dry_lines(self.runtime, prices)
-        yield from self.judges.dry_lines(self.answering, self.runtime, prices)
+        for name, judge in self.judges.asked.items():
+            yield from dry_lines(judge, needed(name, self.answering), self.runtime, prices)
 
 
 def with_judges(
@@ -312,11 +292,7 @@ def with_judges(
     judges: Judges,
     runtime: Runtime = Runtime(),
 ) -> tuple[InspectedModels | None, UnlabelledRows, JudgedRun | None]:
-    """Return models with the judges that vote beside them, and their pool; else what judges mark: see `judged_run`.
-
-    Raises:
-        UsageError: as `Judges.voters` and `judged_run`.
-    """
+    """Return models with the judges that vote beside them, and their pool; else what judges mark: see `judged_run`."""
     if models is not None and (voting := judges.voters(models, rows)):
         return inspect_models(models, voters=voting), pool or judges.rows(models), None
     return models, pool, judged_run(models, rows, pool, judges, runtime)
@@ -335,8 +311,6 @@ def judged_run(
         models: with people's marks, or answers; None if there are only judges.
         rows: labelled rows, or a table of people's marks of the models' answers; None for what models' files bring.
         pool: rows that models answer and judges mark; () if these are not asked.
-        judges: the judges.
-        runtime: how these are asked.
 
     Raises:
         UsageError: people marked other models than those that answer.
@@ -396,11 +370,7 @@ def brings_marks(info: ModelInfo) -> bool:
 
 
 def check_scale(people: InspectedModels) -> None:
-    """Refuse tables of numbers that are marks on another scale than the one that they were read by.
-
-    Raises:
-        UsageError: they are.
-    """
+    """Refuse with a UsageError tables of numbers that are marks on another scale than they were read by."""
     if not people.precomputed or any(info.rows is not None for info in people.infos):
         return
     options = SourceOptions(kinds=[TableOptions(answers="outcomes", scale=ANY_SCALE)])
@@ -415,11 +385,7 @@ def check_scale(people: InspectedModels) -> None:
 
 
 def marked_models(judge: str, marks: JudgeMarks, answering: Answering | None = None) -> InspectedModels:
-    """Return models by the marks of one judge, from 0, its worst, to 1, its best: those that answer, if known.
-
-    Raises:
-        UsageError: the judge marked no answer of one of these.
-    """
+    """Return models by the marks of one judge, from 0, its worst, to 1, its best: those that answer, if known."""
     names = marks.models if answering is None else [model.name for model in answering.models.unpinned]
     check_marked(judge, marks, names)
     all_marks = np.array([marks.values[model] for model in names])
@@ -437,46 +403,11 @@ def marked_models(judge: str, marks: JudgeMarks, answering: Answering | None = N
 
 
 def check_judges(run_plan: Plan) -> None:
-    """Refuse a metric that judges' marks are not read beside: one that is no mean.
-
-    Raises:
-        UsageError: it is one.
-    """
+    """Refuse with a UsageError a metric that judges' marks are not read beside: one that is no mean."""
     if run_plan.metric is not None:
         raise UsageError.about(
             "judges", f"tell means of rows, and {run_plan.metric.name} is none", run_plan.metric.name
         )
-
-
-def judged(table: ScoreTable, beside: GivenMarks, unit: Unit = SHARES) -> JudgeContext:
-    """Put judges' marks beside people's scores: first the rows that people marked, then all others.
-
-    Args:
-        table: people's scores; those of the first judge, if people marked nothing.
-        beside: marks of the judges, and how alike answers are.
-        unit: of people's marks.
-
-    Raises:
-        UsageError: a judge marked no answer of a model, or no row that people marked.
-    """
-    judges = beside.marks
-    rows_beside = [*(marks.rows for marks in judges.values()), *([beside.likeness.rows] if beside.likeness else [])]
-    ids = list(dict.fromkeys([*table.examples, *chain.from_iterable(rows_beside)]))
-    for name, marks in judges.items():
-        check_marked(name, marks, table.models)
-        if not {*marks.rows} & {*table.examples}:
-            raise UsageError(f"`judges`: {name} marked no row that people marked", option="judges", value=name)
-    people = aligned(dict(zip(table.models, table.outcomes, strict=True)), table.models, table.examples, ids)
-    of_each = [aligned(marks.values, table.models, marks.rows, ids) for marks in judges.values()]
-    of_judges = np.array(of_each).reshape(len(judges), *people.shape)
-    if beside.confirmed:
-        alike = beside.likeness
-        likeness = None if alike is None else aligned(alike.values, table.models, alike.rows, ids)
-        all_marks = JudgedMarks(people, of_judges, likeness=likeness)
-        return JudgeContext(tuple(table.models), tuple(judges), all_marks, unit)
-    spread = float(np.sqrt(np.nanmean((people - np.nanmean(people, axis=0)) ** 2)))
-    nobody = np.full(people.shape, np.nan)
-    return JudgeContext(tuple(table.models), tuple(judges), JudgedMarks(nobody, of_judges, spread), unit)
 
 
 def check_marked(judge: str, marks: JudgeMarks, models: Sequence[str]) -> None:

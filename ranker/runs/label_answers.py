@@ -12,21 +12,20 @@ from functools import cached_property
 import numpy as np
 
 from factors import Example
-from factors.types import Floats, Ints
+from factors.types import Floats
 from ranker.datasets import readers
 from ranker.datasets.identity import row_key
 from ranker.datasets.sheets import COLUMNS
 from ranker.datasets.votes import Votes
 from ranker.errors import UsageError, find_repeat
 from ranker.labelling.learners import QuestionLearner
-from ranker.labelling.session import LabelEvent, Session
-from ranker.labelling.sheet import Line
+from ranker.labelling.session import LabelEvent, Learner
 from ranker.runs.asked_judges import Answering
 from ranker.runs.inspected import InspectedModels
 from ranker.runs.judges import Judges, aligned, check_marked
 from ranker.runs.label import Labelling
 from ranker.runs.label_pool import Panel, PoolFile, Wording
-from ranker.runs.label_predictions import LabelSettings
+from ranker.runs.label_predictions import LabelSettings, PoolPredictions
 from ranker.runs.rows import RowsFile
 from ranker.runs.votes import likeness_beside, verdicts_beside
 from ranker.runtime.runtime import Runtime
@@ -57,7 +56,6 @@ class Form:
     """Form of what people say of answers.
 
     Attributes:
-        wording: words for them.
         labels: as a file holds them.
         column: of the labels.
         models, answers: columns of the models, and of their answers.
@@ -121,7 +119,6 @@ class AnsweredPool(PoolFile):
     people see names a model.
 
     Attributes:
-        form: what people say.
         names: (M,) of the models.
         answers: (M, N) of the models to `rows`; None for none.
         questions: in the order in which they are asked.
@@ -244,22 +241,20 @@ def text_columns(sheet: readers.Sheet, row: Example) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class AskedAnswers:
-    """Questions about answers; a `ranker.runs.label_predictions.PoolPredictions`.
+class AskedAnswers(PoolPredictions):
+    """Questions about answers; which answer is whose is not told.
 
     Attributes:
+        task: votes, or marks.
         pool: the questions.
         believe, gains: as for `ranker.labelling.learners.QuestionLearner`.
     """
 
+    task: ClassificationTask
     pool: AnsweredPool
     believe: Callable[[Sequence[LabelEvent]], Draws]
     gains: Callable[[Sequence[LabelEvent]], Floats] | None = None
-
-    @property
-    def task(self) -> ClassificationTask:
-        """Votes, or marks."""
-        return self.pool.form.task
+    ruled = False
 
     @property
     def alike(self) -> bool:
@@ -269,28 +264,14 @@ class AskedAnswers:
             for of_row in zip(*self.pool.answers, strict=True)
         )
 
-    def session(self, prior: Sequence[LabelEvent], lines: Sequence[Line], settings: LabelSettings) -> Session:
-        """Build the session after all earlier answers."""
-        learner = QuestionLearner(len(self.pool.questions), len(self.pool.form.labels), self.believe, self.gains)
-        events = [*prior, *(line.event for line in lines)]
-        return Session(learner, events, margin=settings.margin, probable=settings.until, seed=settings.seed)
-
-    def shown(self, row: int, segments: Sequence[str]) -> list[str]:
-        """Return []: which answer is whose is not told."""
-        return []
-
-    def counts(self, answered: Sequence[LabelEvent]) -> Counter[str]:
-        """Return nothing: any share of votes or marks is usual."""
-        return Counter()
+    def learner(self, events: Sequence[LabelEvent], settings: LabelSettings) -> Learner:
+        """Return what learns from votes or marks."""
+        return QuestionLearner(len(self.pool.questions), len(self.pool.form.labels), self.believe, self.gains)
 
     def notes(self, models: Sequence[str], margin: float) -> Iterator[str]:
         """Say how many rows and models there are, and that names are hidden."""
         rows = len({question.row for question in self.pool.questions})
         yield f"Answers of {len(models)} models to {rows:,} rows are shown without names, in a random order."
-
-    def balance(self, session: Session, places: Ints) -> str:
-        """Return "": no label is predicted."""
-        return ""
 
 
 Earlier = Sequence[tuple[str, ...]]
@@ -307,15 +288,6 @@ def label_answers(
     runtime: Runtime = Runtime(),
 ) -> tuple[AnsweredPool, Labelling]:
     """Ask models for their answers to a pool, and prepare what people are asked about them.
-
-    Args:
-        file: the pool.
-        models: the models.
-        form: votes or marks.
-        judges: that judge the same answers.
-        earlier: what people were asked before.
-        settings: when to stop, and the seed.
-        runtime: how models and judges are asked.
 
     Returns:
         The questions, and a session without a line. In the sight of `Labelling`, rows are questions.
@@ -346,7 +318,7 @@ def label_answers(
         raise UsageError.about("models", "gave no answers to the same rows of this pool")
     pool = AnsweredPool(sheet, tuple(rows), form.task, (), form, names, texts, tuple(questions))
     learnt = (_votes_learnt if form is VOTE else _marks_learnt)(pool, judges, answering, runtime)
-    predictions = AskedAnswers(pool, *learnt)
+    predictions = AskedAnswers(form.task, pool, *learnt)
     session = predictions.session((), (), settings)
     return pool, Labelling(form.task, names, pool.examples, predictions, session, settings=settings, scale=form.scale)
 

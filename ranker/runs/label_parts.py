@@ -71,13 +71,7 @@ class GradedPool(PoolFile):
 def in_parts(pool: PoolFile, labelling: Labelling, documents: Path | None, limits: Limits = LIMITS) -> PoolFile:
     """Return a pool of queries whose documents people grade, or whose boxes have the labels of models' answers.
 
-    It is the pool itself where people answer otherwise.
-
-    Args:
-        pool: the queries.
-        labelling: has the models' rankings.
-        documents: file of their texts; None to show their names.
-        limits: bounds of what is read.
+    It is the pool itself where people answer otherwise. Documents without a file of texts are shown by their names.
 
     Raises:
         UsageError: answers are no rankings of documents, or the file has no column of ids, or of texts.

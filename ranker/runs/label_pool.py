@@ -51,7 +51,6 @@ class Panel:
     """Answers that are shown beside a row.
 
     Attributes:
-        answers: the answers.
         current: which of them is meant; None for all.
         titles: of the answers; () for their numbers.
     """
@@ -179,12 +178,10 @@ def read_pool(
     Args:
         pool: the file of rows, and options for it and the other files.
         labelled: files of labelled rows; the labels in the first, else those in the pool, decide the task.
-        models: the models.
         label_map: True if the user maps the models' labels, so that rows may have labels of other names.
         session: file of earlier answers; all its rows are read of a large pool. None if there is none.
 
     Raises:
-        UsageError, ModelError: as `decide_task`.
         DataError: as `decide_task`; a file cannot be read, or has a label that is unknown to the task or to all models.
     """
     files = [replace(pool, file=file) for file in labelled]

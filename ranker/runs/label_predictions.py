@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import logging
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any, Protocol, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from ranker.labelling.session import RANDOM, LabelEvent, Learner, Session
 from ranker.labelling.sheet import Line
 from ranker.numbers import counted, probability
 from ranker.runs.collect import RunResponses, collect, failed_of
-from ranker.runs.gather import RunInputs, RunRows
+from ranker.runs.gather import RunInputs
 from ranker.runs.inspected import Models, inspect_models
 from ranker.runs.likeness import compare_answers
 from ranker.runs.measured import Measurer
@@ -95,46 +95,61 @@ class LabelSettings:
                 raise range_error(name, getattr(self, name), 0, 1)
 
 
-class PoolPredictions(Protocol):
-    """Answers of M models to the N rows of a pool, as a session learns from them."""
+class PoolPredictions(ABC):
+    """Answers of M models to the N rows of a pool, as a session learns from them.
+
+    Attributes:
+        task: of the answers.
+        ruled: False if rows are picked by the learner's own rule alone.
+    """
+
+    task: Task
+    ruled: ClassVar[bool] = True
 
     @property
-    def task(self) -> Task:
-        """Task of the answers."""
-
-    @property
+    @abstractmethod
     def alike(self) -> bool:
         """True if all models predict the same on every row."""
 
+    @abstractmethod
+    def learner(self, events: Sequence[LabelEvent], settings: LabelSettings) -> Learner:
+        """Return what learns from answers; events are those given so far."""
+
+    @abstractmethod
+    def notes(self, models: Sequence[str], margin: float) -> Iterator[str]:
+        """Say what is plain before an answer, in sentences."""
+
     def session(self, prior: Sequence[LabelEvent], lines: Sequence[Line], settings: LabelSettings) -> Session:
         """Build the session after all earlier answers: those of others, then lines."""
-        ...
+        events = [*prior, *(line.event for line in lines)]
+        return Session(
+            self.learner(events, settings),
+            events,
+            rule=settings.rule if self.ruled else "",
+            margin=settings.margin,
+            probable=settings.until,
+            seed=settings.seed,
+        )
 
     def shown(self, row: int, segments: Sequence[str]) -> list[str]:
-        """Return (M,) the answers to a row as text; "" for none."""
-        ...
+        """Return (M,) the answers to a row as text, "" for none; [] where models are hidden."""
+        return []
 
     def counts(self, answered: Sequence[LabelEvent]) -> Counter[str]:
         """Count the answers of each label; none where answers are no labels, which all differ."""
-        ...
-
-    def notes(self, models: Sequence[str], margin: float) -> Iterator[str]:
-        """Say what is plain before an answer, in sentences."""
-        ...
+        return Counter()
 
     def balance(self, session: Session, places: Ints) -> str:
         """Describe the predicted labels of some rows together, in words; "" where answers are no labels."""
-        ...
+        return ""
 
 
 @dataclass(frozen=True)
-class LabelPredictions:
-    """Predicted labels; a `PoolPredictions`.
+class LabelPredictions(PoolPredictions):
+    """Predicted labels.
 
     Attributes:
         task: the labels.
-        pool: the models' predictions.
-        voters: names of the models that only vote.
     """
 
     task: ClassificationTask
@@ -146,12 +161,10 @@ class LabelPredictions:
         """True if all models predict the same on every row."""
         return bool((self.pool.answered_labels == self.pool.answered_labels[0]).all())
 
-    def session(self, prior: Sequence[LabelEvent], lines: Sequence[Line], settings: LabelSettings) -> Session:
-        """Build the session after all earlier answers."""
-        events = [*prior, *(line.event for line in lines)]
+    def learner(self, events: Sequence[LabelEvent], settings: LabelSettings) -> Learner:
+        """Return what learns from labels by a vote of the models."""
         patterns = self.pool.patterns(np.array([event.row for event in events], dtype=np.int64))
-        learner = VoteLearner(patterns, label_noise=settings.label_noise, metric=label_metric(self.task, settings))
-        return _session(learner, events, settings)
+        return VoteLearner(patterns, label_noise=settings.label_noise, metric=label_metric(self.task, settings))
 
     def shown(self, row: int, segments: Sequence[str]) -> list[str]:
         """Return (M,) predicted labels of a row; "" for no answer."""
@@ -170,10 +183,7 @@ class LabelPredictions:
             yield "The models' in-domain accuracies count until labels say otherwise."
 
     def _inseparable_models(self, models: Sequence[str], margin: float) -> Iterator[str]:
-        """Name the pairs of models that no labels of this pool can separate, in sentences.
-
-        Models that differ on d of N rows are at most d / N apart.
-        """
+        """Name the pairs of models that no labels of this pool can separate, in sentences."""
         predicted = self.pool.answered_labels
         apart, size = np.stack([(predicted != labels).sum(axis=1) for labels in predicted]), predicted.shape[1]
         for a in range(len(models)):
@@ -207,13 +217,11 @@ class LabelPredictions:
 
 
 @dataclass(frozen=True)
-class ValuePredictions:
-    """Answers that only the task can compare, such as texts; a `PoolPredictions`.
+class ValuePredictions(PoolPredictions):
+    """Answers that only the task can compare, such as texts.
 
     Attributes:
-        task: compares answers.
         values: (M, N) the answers; None for none.
-        anchors: their likeness.
     """
 
     task: ValueTask
@@ -225,9 +233,8 @@ class ValuePredictions:
         """True if all models predict the same on every row."""
         return all(of_model == self.values[0] for of_model in self.values)
 
-    def session(self, prior: Sequence[LabelEvent], lines: Sequence[Line], settings: LabelSettings) -> Session:
-        """Build the session after all earlier answers; of label sets by the vote of each label."""
-        events = [*prior, *(line.event for line in lines)]
+    def learner(self, events: Sequence[LabelEvent], settings: LabelSettings) -> Learner:
+        """Return what learns from references; of label sets by the vote of each label."""
         metric = metric_of_values(self.task, settings.metric)
 
         def believe(answered: Sequence[LabelEvent]) -> Draws:
@@ -238,8 +245,7 @@ class ValuePredictions:
             assert evidence is not None  # it has a metric of label sets
             return label_votes.draw(evidence, settings.label_noise)
 
-        learner = ReferenceLearner(self.anchors, self._outcomes, None if metric is None else believe)
-        return _session(learner, events, settings)
+        return ReferenceLearner(self.anchors, self._outcomes, None if metric is None else believe)
 
     def _outcomes(self, row: int, reference: Any) -> Floats:
         """Return (M,) outcomes of the answers to a row, were a reference the truth."""
@@ -250,37 +256,14 @@ class ValuePredictions:
         answers = [of_model[row] for of_model in self.values]
         return ["" if answer is None else self.task.show(answer, segments) for answer in answers]
 
-    def counts(self, answered: Sequence[LabelEvent]) -> Counter[str]:
-        """Return nothing: answers all differ."""
-        return Counter()
-
     def notes(self, models: Sequence[str], margin: float) -> Iterator[str]:
         """Say which models answer alike, and how far the probabilities can be trusted."""
         yield from family_notes(models, self.anchors)
         yield "P is too bold among models that are nearly as good, and misled by models that err alike."
 
-    def balance(self, session: Session, places: Ints) -> str:
-        """Return "": there are no labels."""
-        return ""
-
-
-def _session(learner: Learner, events: Sequence[LabelEvent], settings: LabelSettings) -> Session:
-    return Session(
-        learner,
-        events,
-        rule=settings.rule,
-        margin=settings.margin,
-        probable=settings.until,
-        seed=settings.seed,
-    )
-
 
 def label_metric(task: ClassificationTask, settings: LabelSettings) -> MetricByLabel | None:
-    """Return the metric by which a session of labels ranks models; None for accuracy.
-
-    Raises:
-        UsageError: the labels do not give it.
-    """
+    """Return the metric by which a session of labels ranks models, None for accuracy; a UsageError without one."""
     metric = metric_by(task, settings.metric)
     if metric is None:
         return None
@@ -293,8 +276,7 @@ def label_metric(task: ClassificationTask, settings: LabelSettings) -> MetricByL
 def judged_task(task: Task, metric: str | LabelScore) -> Task:
     """Return the task with the outcome by which answers that are no labels are compared; its own for "".
 
-    Raises:
-        UsageError: the metric is none of rows.
+    A metric of all rows together is a UsageError.
     """
     if not has_values(task) or not metric:
         return task
@@ -322,8 +304,8 @@ def check_rule(task: Task, rule: str) -> None:
 
 def prediction_plan(models: Models, task: Task, rows: Sequence[Example]) -> Plan:
     """Return the plan that asks models for their answers to rows, and for nothing else."""
-    run_rows = RunRows(LabelledDataset("pool", task, tuple(rows), len(rows)), rows)
-    return plan(RunInputs(inspect_models(models), run_rows), Evidence("none", factors=()))
+    dataset = LabelledDataset("pool", task, tuple(rows), len(rows))
+    return plan(RunInputs(inspect_models(models), dataset, rows), Evidence("none", factors=()))
 
 
 def pool_predictions(
@@ -355,7 +337,7 @@ def pool_predictions(
         log.warning(note)
     task = task.fitted((answer for of_model in values for answer in of_model if answer), ())
     compared = {name: of_model.part(pool_rows) for name, of_model in predictions_of.items()}
-    with nullcontext() if runtime.store is None else runtime.open_store() as store:
+    with runtime.open_store() as store:
         voting = collected.voters
         anchoring = {reply.model.name: reply.answers["votes"].predictions.part(pool_rows) for reply in voting}
         families = [reply.model.family for reply in answered]
@@ -367,11 +349,7 @@ def pool_predictions(
 def predictions(
     models: Models, task: Task, rows: Sequence[Example], runtime: Runtime = Runtime()
 ) -> tuple[Pool, Ints, RunResponses]:
-    """Return the models' predicted labels of rows, the indices of these rows, and all answers.
-
-    Raises:
-        ModelError: fewer than two models could be asked, or some answers are no labels.
-    """
+    """Return the models' predicted labels of rows, the indices of these rows, and all answers."""
     run_plan, collected = _collect(models, task, rows, runtime)
     pool, pool_rows = pool_of(Measurer(run_plan, runtime=runtime), collected.answered, collected.voters)
     if pool is None:
@@ -384,7 +362,7 @@ def _collect(models: Models, task: Task, rows: Sequence[Example], runtime: Runti
     run_plan = prediction_plan(models, task, rows)
     collected = collect(run_plan, runtime)
     if len(collected.answered) < 2:
-        failed = failed_of(run_plan.inputs.inspected, collected)
+        failed = failed_of(run_plan.inspected, collected)
         raise ModelError(f"nothing to choose by: {failed} failed", option="models")
     return run_plan, collected
 

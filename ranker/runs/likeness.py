@@ -17,10 +17,9 @@ import numpy as np
 
 from factors.types import Floats
 from ranker.runs import functions
-from ranker.runtime import shards
 from ranker.runtime.runtime import Runtime
 from ranker.runtime.shards import MeasureColumn
-from ranker.runtime.store import Entry, Store
+from ranker.runtime.store import Entry, Store, load_or_compute
 from ranker.sources.base import version
 from ranker.statistics.likeness import Anchors
 from ranker.tasks.base import Predictions
@@ -46,9 +45,7 @@ def compare_answers(
     """Compute how alike models' answers to the same rows are, where that is not stored.
 
     Args:
-        task: compares two answers.
         answers: model -> its answers to N rows.
-        runtime: shows progress.
         store: store of earlier comparisons; None to store nothing.
         references: name -> answers to the same rows that are not ranked, which those of models are compared with, too.
         families: (M,) the models' families, which count if each has one; "" where unknown.
@@ -57,16 +54,14 @@ def compare_answers(
     anchors = {**answers, **references}
     entry = None if store is None else _entry(task, store)
     names = [_row_name(row) for row in zip(*(anchor.answers() or () for anchor in anchors.values()), strict=True)]
-    stored = {} if entry is None else entry.scores(names)
-    places = {name: place for place, name in enumerate(names) if name not in stored}  # equal rows once
-    new_rows = {name: anchor.part([*places.values()]) for name, anchor in anchors.items()}
-    rows = _compare(task, {name: new_rows[name] for name in answers}, new_rows, runtime)
-    new = {name: MeasureColumn(row, np.full(len(row), -1)) for name, row in zip(places, rows, strict=True)}
-    if entry is not None and new:
-        entry.add(shards.scores(list(new), list(new.values())))
-        entry.compact()
-    of_rows, shape = stored | new, (len(answers), len(anchors))
-    similarity = np.stack([of_rows[name].values.reshape(shape) for name in names], axis=2)
+
+    def compare(places: Sequence[int]) -> list[MeasureColumn]:
+        new_rows = {name: anchor.part(places) for name, anchor in anchors.items()}
+        rows = _compare(task, {name: new_rows[name] for name in answers}, new_rows, runtime)
+        return [MeasureColumn(row, np.full(len(row), -1)) for row in rows]
+
+    columns, shape = load_or_compute(entry, names, compare), (len(answers), len(anchors))
+    similarity = np.stack([column.values.reshape(shape) for column in columns], axis=2)
     return Anchors(similarity, tuple(families) if all(families) else (), tuple(name in trusted for name in references))
 
 

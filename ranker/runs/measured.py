@@ -16,26 +16,25 @@ import numpy as np
 
 from factors import Example, Factor
 from factors.types import Floats
-from ranker.attribution.settings import Settings
+from ranker.attribution import hiding
+from ranker.attribution.settings import OcclusionSettings
 from ranker.datasets.identity import text_names
+from ranker.results.agreement import Agreement
 from ranker.results.header import Quality
+from ranker.results.table import ScoreTable
 from ranker.runs import functions
 from ranker.runs.collect import ModelResponses
-from ranker.runs.plan import Plan
-from ranker.runtime import shards
+from ranker.runs.plan import Backend, Plan
 from ranker.runtime.base import Answer
 from ranker.runtime.runtime import Runtime
 from ranker.runtime.shards import MeasureColumn
-from ranker.runtime.store import Entry, Store
-from ranker.scoring.diagnostics import judge_attributions, quality_of
+from ranker.runtime.store import Entry, Store, load_or_compute
+from ranker.scoring.diagnostics import agreements, judge_attributions, quality_of
 from ranker.scoring.score import FIXED, ModelScores, label_rule, score_model
 from ranker.tasks.classes import ClassProbabilities, are_classes
 
 REVISION = 1
 """Version of the stored scores; raised when the same sources give other numbers."""
-
-Compute = Callable[[Sequence[int]], Sequence[MeasureColumn]]
-"""(positions of the missing columns) -> these columns, in order."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +42,6 @@ class Measurer:
     """Measures the answers of a plan.
 
     Attributes:
-        plan: the plan.
         store: store of scores; None to store nothing.
         runtime: shows which factor is applied to which model's answers, if that takes long.
     """
@@ -88,39 +86,23 @@ class Measurer:
             return [_pack(scores, f, factor.name) for f, factor in enumerate(missing)]
 
         names = [self._score_key(factor, examples) if answer.attributions else None for factor in factors]
-        return _unpack(self._load_or_compute(reply, answer, names, compute), factors, len(examples))
+        return _unpack(load_or_compute(self._entry(reply, answer), names, compute), factors, len(examples))
 
-    def quality(self, reply: ModelResponses, answer: Answer, examples: Sequence[Example], backend: Settings) -> Quality:
+    def quality(self, reply: ModelResponses, backend: Backend) -> Quality:
         """Measure the quality of a model's attributions by a backend."""
-
+        answer, examples, settings = reply.answers[backend.question], self.plan.population, backend.settings
         if not answer.attributions:
             return quality_of(np.empty((3, 0)))
 
         def compute(places: Sequence[int]) -> list[MeasureColumn]:
-            rows = judge_attributions(answer.attributions, examples, backend)
+            rows = judge_attributions(answer.attributions, examples, settings)
             return [MeasureColumn(rows[place], np.full(rows.shape[1], -1)) for place in places]
 
-        settings = json.dumps([REVISION, asdict(backend)], sort_keys=True)
+        identity = json.dumps([REVISION, asdict(settings)], sort_keys=True)
         versions = json.dumps(functions.computation_versions(), sort_keys=True)
-        names = [_digest(f"quality {part} {settings} {versions}", self._rows(examples)) for part in range(3)]
-        columns = self._load_or_compute(reply, answer, names, compute)
+        names = [_digest(f"quality {part} {identity} {versions}", self._rows(examples)) for part in range(3)]
+        columns = load_or_compute(self._entry(reply, answer), names, compute)
         return quality_of(np.array([part.values for part in columns]))
-
-    def _load_or_compute(
-        self, reply: ModelResponses, answer: Answer, names: Sequence[bytes | None], compute: Compute
-    ) -> list[MeasureColumn]:
-        """Return columns in the order of `names`; those without a name, or not in the store, are computed."""
-        entry = self._entry(reply, answer) if any(names) else None
-        stored = {} if entry is None else entry.scores([name for name in names if name])
-        columns = {place: stored[name] for place, name in enumerate(names) if name in stored}
-        missing = [place for place in range(len(names)) if place not in columns]
-        computed = dict(zip(missing, compute(missing) if missing else (), strict=True))
-        keepable = {name: row for place, row in computed.items() if (name := names[place])}
-        if entry is not None and keepable:
-            entry.add(shards.scores(list(keepable), list(keepable.values())))
-            entry.compact()
-        columns |= computed
-        return [columns[place] for place in range(len(names))]
 
     def _entry(self, reply: ModelResponses, answer: Answer) -> Entry | None:
         """Return the store entry for measures of a model's answers."""
@@ -155,6 +137,61 @@ class Measurer:
     @cached_property
     def _digests(self) -> dict[int, bytes]:
         return {}
+
+
+def scores_by(
+    measuring: Measurer, answered: Sequence[ModelResponses], backends: Sequence[Backend]
+) -> Iterator[ModelScores]:
+    """Yield each model's scores by the factors of all backends."""
+    population = measuring.plan.population
+    by_backend = [
+        list(
+            measuring.scores_of_each(
+                [(reply, reply.answers[backend.question]) for reply in answered], population, backend.columns
+            )
+        )
+        for backend in backends
+    ]
+    yield from map(ModelScores.joined, zip(*by_backend, strict=True))
+
+
+def backend_notes(measuring: Measurer, answered: Sequence[ModelResponses], backend: Backend) -> Iterator[str]:
+    """Warn of a token that means something; say how many attributions of a further backend are not exact enough."""
+    pair = hiding.occlusion_settings(backend.settings)
+    effects = {reply.model.name: _effects(measuring.plan, reply, pair) for reply in answered}
+    known_effects = {name: of_model for name, of_model in effects.items() if of_model is not None}
+    yield from hiding.token_warnings(known_effects, backend.settings)
+    qualities = {reply.model.name: measuring.quality(reply, backend) for reply in answered} if backend.further else {}
+    inexact = [f"{name} {quality.over_tolerance:,}" for name, quality in qualities.items() if quality.over_tolerance]
+    if inexact:
+        yield f"Attributions over the error tolerance of {backend.settings.name}, of each model: {', '.join(inexact)}."
+
+
+def agreements_of(
+    answered: Sequence[ModelResponses], backends: Sequence[Backend], table: ScoreTable
+) -> Iterator[Agreement]:
+    """Compare each two backends; none where there is one."""
+    attributions = {
+        backend.settings.name: [row for reply in answered for row in reply.answers[backend.question].attributions]
+        for backend in backends
+    }
+    columns = {
+        backend.settings.name: {
+            factor.name: column.name
+            for factor, column in zip(backend.factors, backend.columns, strict=True)
+            if factor.kind == "factor"
+        }
+        for backend in backends
+    }
+    return agreements(attributions, columns, table)
+
+
+def _effects(plan: Plan, reply: ModelResponses, pair: Sequence[OcclusionSettings]) -> tuple[float, float] | None:
+    """Return the effects of hiding a word behind the token and behind the other; None if not both were measured."""
+    by_settings = zip(plan.hidden_word_requests, reply.hidden, strict=True)
+    answers = {request.settings: answer for request, answer in by_settings if answer is not None}
+    effects = [hiding.mean_effect(answers[settings].attributions) for settings in pair if settings in answers]
+    return (effects[0], effects[1]) if len(effects) == 2 else None
 
 
 def rows_digest(examples: Sequence[Example]) -> bytes:

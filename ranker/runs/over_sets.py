@@ -29,7 +29,6 @@ class SetResponses:
     Attributes:
         answers: set -> answers of each model.
         true: (N,) labels of the rows of the first set, -1 if unlabelled.
-        failures: model -> why it could not be asked.
     """
 
     answers: Mapping[str, Sequence[SetAnswers]]
@@ -40,13 +39,7 @@ class SetResponses:
 def over_sets(
     domains: Sequence[Domain], models: InspectedModels, task: ClassificationTask, runtime: Runtime = Runtime()
 ) -> SetResponses:
-    """Ask every model about every row of several sets.
-
-    Args:
-        domains: the sets, the in-domain one first.
-        models: one or more.
-        task: their task.
-        runtime: how models run, and where answers are stored.
+    """Ask every model about every row of several sets, the in-domain one first.
 
     Raises:
         DataError: a row has a label outside the task.

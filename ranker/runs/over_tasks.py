@@ -30,12 +30,10 @@ class MatchedTasks:
     """References to places with answers to several tasks.
 
     Attributes:
-        references: as typed.
         shared: tasks of all models.
         only: reference -> its other tasks.
         tasks_by_model: for each reference, model -> its tasks.
         groups: group of tasks -> the tasks in it.
-        shelf: cache of what was opened.
     """
 
     references: tuple[str, ...]
@@ -50,11 +48,7 @@ class MatchedTasks:
         return [f"{reference}#{task}" for reference in self.references]
 
     def tasks_of(self, models: Sequence[str]) -> dict[str, tuple[str, ...]]:
-        """Return model -> its tasks.
-
-        Args:
-            models: names in the order of the references; a renamed model is identified by its position.
-        """
+        """Return model -> its tasks; models are in the order of the references, by which renamed ones are found."""
         renamed: dict[str, tuple[str, ...]] = {}
         remaining = [*models]
         for by_name in self.tasks_by_model:
@@ -154,33 +148,44 @@ def over_tasks(
 
 
 def decide_each(match: MatchedTasks, ask: Callable[[Sequence[str], ResourceCache], tuple[Plan, Ranking]]) -> OverTasks:
-    """Decide each task on its own, and combine them; tasks that cannot be decided are listed with the reason.
+    """Decide each task on its own, and combine them; tasks that cannot be decided are listed with the reason."""
 
-    Args:
-        match: the tasks.
-        ask: returns the plan and the ranking for references to one task's answers; the shelf caches what was opened.
+    def ask_task(task: str) -> tuple[Ranking, Sequence[str]]:
+        run_plan, ranking = ask(match.references_to(task), ResourceCache(initial=match.shelf))
+        return ranking, [example.group for example in run_plan.population]
+
+    outcomes, failures, complete = decide_all(match.shared, ask_task, "task")
+    names, outcome_parts = parts(complete, match.groups)
+    rankings = {task: task_result.ranking for task, task_result in outcomes.items()}
+    return OverTasks(names, outcome_parts, rankings, match.only, failures, tuple(_notes(match, complete, rankings)))
+
+
+def decide_all(
+    names: Sequence[str], ask: Callable[[str], tuple[Ranking, Sequence[str]]], noun: str
+) -> tuple[dict[str, TaskOutcomes], dict[str, str], dict[str, TaskOutcomes]]:
+    """Return the decisions on tasks or parts, why some lack models or all, and the decisions with all models.
+
+    `ask` returns the ranking on one, and the cluster of each row.
 
     Raises:
-        RankModelsError: no task can be decided; the message is that of the first.
+        RankModelsError: none can be decided; the message is that of the first.
     """
     outcomes: dict[str, TaskOutcomes] = {}
     failures: dict[str, str] = {}
     first = None
-    for task in match.shared:
+    for name in names:
         try:
-            run_plan, ranking = ask(match.references_to(task), ResourceCache(initial=match.shelf))
+            ranking, clusters = ask(name)
         except RankModelsError as error:
-            failures[task], first = str(error), first or error
+            failures[name], first = str(error), first or error
             continue
-        outcomes[task] = task_outcomes(ranking, [example.group for example in run_plan.rows.population])
+        outcomes[name] = task_outcomes(ranking, clusters)
         if ranking.header.failures:
-            failures[task] = "; ".join(f"{model}: {reason}" for model, reason in ranking.header.failures.items())
-    complete = {task: task_result for task, task_result in outcomes.items() if task not in failures}
+            failures[name] = "; ".join(f"{model}: {reason}" for model, reason in ranking.header.failures.items())
+    complete = {name: outcome for name, outcome in outcomes.items() if name not in failures}
     if not complete:
-        raise first or RankModelsError(f"no task can be decided; {next(iter(failures.items()))}")
-    names, outcome_parts = parts(complete, match.groups)
-    rankings = {task: task_result.ranking for task, task_result in outcomes.items()}
-    return OverTasks(names, outcome_parts, rankings, match.only, failures, tuple(_notes(match, complete, rankings)))
+        raise first or RankModelsError(f"no {noun} can be decided; {next(iter(failures.items()))}")
+    return outcomes, failures, complete
 
 
 def _notes(match: MatchedTasks, complete: Mapping[str, TaskOutcomes], rankings: Mapping[str, Ranking]) -> Iterator[str]:

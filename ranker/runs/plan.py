@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -16,7 +16,7 @@ from ranker.attribution.settings import Settings, settle
 from ranker.datasets.identity import Texts
 from ranker.errors import UsageError, listed
 from ranker.numbers import counted
-from ranker.runs.gather import RunInputs, RunRows
+from ranker.runs.gather import RunInputs
 from ranker.runs.inspected import InspectedModels
 from ranker.runtime.base import Request
 from ranker.scoring.decision import resolve_method
@@ -24,7 +24,7 @@ from ranker.scoring.score import JUDGED, UNDECLARED, Evidence, Target, about_one
 from ranker.scoring.unlabelled import OF_ANSWERS
 from ranker.sources.base import ModelInfo
 from ranker.sources.logs.kind import value_for_task
-from ranker.sources.suites import Model, Suite
+from ranker.sources.suites import Model
 from ranker.statistics import methods
 from ranker.statistics.pool import PoolMethod
 from ranker.tasks.base import Task
@@ -54,7 +54,6 @@ class Backend:
     """Attribution backend of a run.
 
     Attributes:
-        settings: its settings, settled for the task.
         factors: factors that the rows have the data for.
         further: True if it stands beside another one; its columns are then named with it.
     """
@@ -79,12 +78,11 @@ class Backend:
         return tuple(by_backend(factor, self.settings) if self.further else factor for factor in self.factors)
 
 
-@dataclass(frozen=True)
-class Plan:
-    """Requests of a run, and the methods that rank by the answers.
+@dataclass(frozen=True, kw_only=True)
+class Plan(RunInputs):
+    """Inputs of a run, the requests to its models, and the methods that rank by the answers.
 
     Attributes:
-        inputs: the models and the rows.
         backends: attribution backends, one or more; baselines are among the factors of the first, and the answers that
             models are ranked by come with its attributions.
         methods: usable methods that see a pool.
@@ -96,7 +94,6 @@ class Plan:
             factor of attributions ranks them.
     """
 
-    inputs: RunInputs
     backends: tuple[Backend, ...]
     methods: tuple[PoolMethod, ...] = ()
     left_out: Mapping[str, str] = field(default_factory=dict)
@@ -117,24 +114,9 @@ class Plan:
         return tuple(column for backend in self.backends for column in backend.columns)
 
     @property
-    def rows(self) -> RunRows:
-        """Rows that the models are asked about."""
-        return self.inputs.rows
-
-    @property
-    def task(self) -> Task:
-        """Task of the rows."""
-        return self.rows.ood.task
-
-    @property
-    def suite(self) -> Suite:
-        """The models, two or more."""
-        return self.inputs.inspected.suite
-
-    @property
     def designed_factor(self) -> Factor | None:
         """Factor designed for the set, if it is about one label on all rows."""
-        designed = self.rows.ood.designed
+        designed = self.ood.designed
         fits = (factor for factor in self.factors if factor.name == designed and about_one_label(factor, self.target))
         return next(fits, None)
 
@@ -147,8 +129,8 @@ class Plan:
     @property
     def cost(self) -> str:
         """Forward passes that attributions for the factors take, in a sentence; "" if no factor reads any."""
-        models = [model for model in self.inputs.inspected.ranked if not model.source.precomputed]
-        costs, rows = [], self.rows.population
+        models = [model for model in self.inspected.ranked if not model.source.precomputed]
+        costs, rows = [], self.population
         for backend in self.backends if models else ():
             names = [column.name for column in backend.columns if column.kind == "factor"]
             if names and backend.settings.function:
@@ -165,7 +147,7 @@ class Plan:
     @cached_property
     def hidden_word_requests(self) -> list[Request]:
         """Requests about hidden words; a model that cannot answer them skips them."""
-        examples = Texts(hiding.sample_examples(self.rows.population))
+        examples = Texts(hiding.sample_examples(self.population))
         behind = (settings for backend in self.backends for settings in hiding.occlusion_settings(backend.settings))
         return [Request(examples, settings, optional=True) for settings in dict.fromkeys(behind) if self.compares]
 
@@ -187,8 +169,8 @@ class Plan:
         """
         if model.votes_only:
             return {"votes": Request(self._voted)}
-        skip_set = not self.rows.truth or (self.metric is None and self.rows.ood.fingerprint in model.ood_accuracy)
-        skipped = {"set": skip_set, "population": self.rows.places is not None and model.source.precomputed}
+        skip_set = not self.truth or (self.metric is None and self.ood.fingerprint in model.ood_accuracy)
+        skipped = {"set": skip_set, "population": self.places is not None and model.source.precomputed}
         return {
             name: request
             for name, request in self._requests.items()
@@ -197,21 +179,21 @@ class Plan:
 
     @cached_property
     def _voted(self) -> Texts:
-        return Texts(self.rows.pool or self.rows.population)
+        return Texts(self.pool or self.population)
 
     @cached_property
     def _requests(self) -> dict[str, Request]:
         """All possible requests by name; models share the examples."""
-        rows, settings = self.rows, self.settings
+        settings = self.settings
         attributed_by = None if settings.name == "none" else settings
         apart = attributed_by is not None and len(self.task.outputs) == 1
         return {
-            "in-domain": Request(Texts(self.inputs.in_domain_rows)),
-            "set": Request(Texts(rows.ood.examples)),
-            "population": Request(Texts(rows.population), None if apart else attributed_by),
-            "attributions": Request(Texts(rows.population if apart else ()), attributed_by),
-            **{backend.question: Request(Texts(rows.population), backend.settings) for backend in self.backends[1:]},
-            "pool": Request(Texts(rows.pool), attributed_by if self.explains_pool else None),
+            "in-domain": Request(Texts(self.in_domain_rows)),
+            "set": Request(Texts(self.ood.examples)),
+            "population": Request(Texts(self.population), None if apart else attributed_by),
+            "attributions": Request(Texts(self.population if apart else ()), attributed_by),
+            **{backend.question: Request(Texts(self.population), backend.settings) for backend in self.backends[1:]},
+            "pool": Request(Texts(self.pool), attributed_by if self.explains_pool else None),
         }
 
     @cached_property
@@ -219,7 +201,7 @@ class Plan:
         """(M,) All requests to each model."""
         return [
             (*self.questions(model).values(), *(() if model.votes_only else self.hidden_word_requests))
-            for model in self.inputs.inspected.models
+            for model in self.inspected.models
         ]
 
 
@@ -238,9 +220,6 @@ def plan(
     """Settle what models are asked, limited to what some method reads.
 
     Args:
-        inputs: the models and the rows.
-        evidence: factors, methods and attribution settings.
-        method: method of a decision; None for its default.
         metric: metric that compares models, see `metric_of`; None for that of the set, or in the options of logs.
 
     Raises:
@@ -248,11 +227,11 @@ def plan(
             named factor of a decision needs the label of a shortcut; the answers cannot have the metric, or there is a
             pool beside it.
     """
-    metric = metric or inputs.rows.ood.metric or None
+    metric = metric or inputs.ood.metric or None
     inputs = inputs.judged_by("" if callable(metric) else metric or "").with_shortcut(evidence.shortcut)
-    rows, task = inputs.rows, inputs.rows.ood.task
+    task = inputs.task
     factors = tuple(BUILTIN.values() if evidence.factors is None else evidence.factors)
-    pooled = evidence.methods if evidence.methods is not None else methods.DEFAULT if rows.truth else methods.BUILTIN
+    pooled = evidence.methods if evidence.methods is not None else methods.DEFAULT if inputs.truth else methods.BUILTIN
     if has_values(task):
         pooled = ()  # methods of labels have nothing to read
     if method is not None:
@@ -262,14 +241,13 @@ def plan(
             else [pooled_method.name for pooled_method in pooled if pooled_method.decides]
         )
         columns = [by_backend(factor, settings) for settings in evidence.backends[1:] for factor in factors]
-        method = method_named(method, rows, (*factors, *columns), deciding)
+        method = method_named(method, inputs, (*factors, *columns), deciding)
     if metric is None:  # models are inspected only now: an unknown method is refused before
         metric = next((info.metric for info in inputs.inspected.infos if info.metric), None)
         inputs = inputs.judged_by(metric or "")
-    rows, task = inputs.rows, inputs.rows.ood.task
-    by = metric_of(metric, rows)
+    task, by = inputs.task, metric_of(metric, inputs)
     chosen = (
-        default_factors(rows, rows.truth, (method or "").partition("@")[0]) if evidence.factors is None else factors
+        default_factors(inputs, inputs.truth, (method or "").partition("@")[0]) if evidence.factors is None else factors
     )
     chosen = tuple(factor for factor in chosen if factor.name != task.metric)  # always in the table
     first, *more_settings = evidence.backends or (backend(chosen, inputs, evidence),)
@@ -277,61 +255,65 @@ def plan(
         predicate = f"must be none: answers to {task.name} are no labels, tags or spans"
         raise UsageError.about("attribution", predicate, first.name, allowed=("none",))
     settings = settle(first, task)
-    fitting, left_out = applicable_factors(chosen, rows, evidence.target, settings)
-    if evidence.factors is not None and not rows.truth:
+    fitting, left_out = applicable_factors(chosen, inputs, evidence.target, settings)
+    if evidence.factors is not None and not inputs.truth:
         check_shortcut(chosen, left_out, task, inputs.inspected)
     if settings.name == "none" and any(factor.kind == "factor" for factor in fitting):  # requested by name
         left_out |= {factor.name: UNREAD for factor in chosen if factor.kind == "factor"}
         fitting = [factor for factor in fitting if factor.kind != "factor"]
     further, reasons = further_backends(
-        [settle(settings, task) for settings in more_settings], fitting, rows, evidence.target
+        [settle(settings, task) for settings in more_settings], fitting, inputs, evidence.target
     )
     backends, left_out = (Backend(settings, tuple(fitting)), *further), left_out | reasons
-    ranks = rows.truth or any(factor.name in (rows.ood.designed, method) for factor in fitting)
-    draft = Plan(inputs, backends, (), left_out, evidence.target, evidence.norm, method, by, ranks)
-    if rows.truth or rows.pool:
+    ranks = inputs.truth or any(factor.name in (inputs.ood.designed, method) for factor in fitting)
+    draft = Plan(
+        **vars(inputs),
+        backends=backends,
+        left_out=left_out,
+        target=evidence.target,
+        norm=evidence.norm,
+        method=method,
+        metric=by,
+        compares=ranks,
+    )
+    if inputs.truth or inputs.pool:
         unusable = {pool_method.name: reason for pool_method in pooled if (reason := _missing_need(pool_method, draft))}
         usable = tuple(pool_method for pool_method in pooled if pool_method.name not in unusable)
-        were_chosen = rows.truth or not {*methods.BUILTIN} <= {*pooled}  # a decision without a choice may use all
+        were_chosen = inputs.truth or not {*methods.BUILTIN} <= {*pooled}  # a decision without a choice may use all
         draft = replace(draft, methods=usable, left_out=left_out | (unusable if were_chosen else {}))
         left_out |= unusable
     check_method(method, left_out)
     return draft
 
 
-def metric_of(name: str | LabelScore | None, rows: RunRows) -> Metric | None:
+def metric_of(name: str | LabelScore | None, inputs: RunInputs) -> Metric | None:
     """Resolve a metric by name, or by its function; None if it is the mean outcome: accuracy, or what a log records."""
-    task = rows.ood.task
+    task = inputs.ood.task
     resolved = metric_by(task, name if callable(name) else value_for_task(name or "", task.name))
-    if resolved is None or (rows.pool and not name and has_values(task) and resolved.by_label() is None):
+    if resolved is None or (inputs.pool and not name and has_values(task) and resolved.by_label() is None):
         return None  # a pool tells of means, and of what labels give
-    if rows.truth and not resolved.higher_is_better:
+    if inputs.truth and not resolved.higher_is_better:
         raise UsageError.about("metric", f"{resolved.name} is for a decision: less of it is better", resolved.name)
     is_told = resolved.by_label() is not None or (has_values(task) and task.matched(resolved) is not None)
-    if rows.pool and not is_told:
+    if inputs.pool and not is_told:
         predicate = f"{resolved.name} is for labelled rows alone, and a pool is read, too"
         raise UsageError.about("metric", predicate, resolved.name)
     return resolved
 
 
 def is_recorded_by(name: str, infos: Iterable[ModelInfo]) -> bool:
-    """Return True if the logs among the models record a metric of this name.
-
-    Args:
-        name: as in the options of logs; for several tasks "acc,sst2=f1".
-        infos: what the models say of themselves.
-    """
+    """Return True if the logs among the models record a metric of this name; for several tasks it is "acc,sst2=f1"."""
     recorded = [info.rows.task.metric for info in infos if info.rows is not None]
     return "=" in name or any(is_recorded(name, metric) for metric in recorded)
 
 
 def _missing_need(method: PoolMethod, run_plan: Plan) -> str | None:
     """Return why a method cannot be had on these rows, as far as known before models are asked; None if it can."""
-    if run_plan.metric is not None and (run_plan.rows.truth or method.belief is None):
+    if run_plan.metric is not None and (run_plan.truth or method.belief is None):
         return f"estimates accuracies, and models are compared by {run_plan.metric.name}"
-    unlabelled = any(not example.labelled for example in run_plan.rows.population)
+    unlabelled = any(not example.labelled for example in run_plan.population)
     missing = {
-        "in_domain": run_plan.inputs.in_domain is None,
+        "in_domain": run_plan.in_domain is None,
         "factor": run_plan.designed_factor is None,
         "labels": unlabelled,
         "probabilities": False,  # known once models answered
@@ -340,14 +322,14 @@ def _missing_need(method: PoolMethod, run_plan: Plan) -> str | None:
 
 
 def applicable_factors(
-    factors: Sequence[Factor], rows: RunRows, target: Target, settings: Settings
+    factors: Sequence[Factor], inputs: RunInputs, target: Target, settings: Settings
 ) -> tuple[list[Factor], dict[str, str]]:
     """Return the factors that the rows have the data for, and why the others are left out."""
-    task = rows.ood.task
+    task = inputs.ood.task
     if not task.outputs:
         return [], {factor.name: JUDGED for factor in factors}
     only = settings.only_label(len(task.outputs))
-    return applicable(factors, rows.population, task, rows.ood.designed, target, only)
+    return applicable(factors, inputs.population, task, inputs.ood.designed, target, only)
 
 
 def backend(factors: Sequence[Factor], inputs: RunInputs, evidence: Evidence) -> Settings:
@@ -356,17 +338,17 @@ def backend(factors: Sequence[Factor], inputs: RunInputs, evidence: Evidence) ->
     None also if some answers lie in files, which cannot be attributed, or are asked of a server without a budget: their
     models are kept, and attribution is skipped. Answers that are no labels are attributed only for named factors.
     """
-    task, settings = inputs.rows.ood.task, settings_of(BACKEND)
+    task, settings = inputs.task, settings_of(BACKEND)
     infos, unasked = inputs.inspected.infos, evidence.factors is None and not label_names(task)
     if not task.outputs or unasked or any(info.source.precomputed or not info.attributable for info in infos):
         return settings_of("none")
     reading = [factor for factor in factors if factor.kind == "factor"]
-    usable, _ = applicable_factors(reading, inputs.rows, evidence.target, settle(settings, task))
+    usable, _ = applicable_factors(reading, inputs, evidence.target, settle(settings, task))
     return settings if usable else settings_of("none")
 
 
 def further_backends(
-    all_settings: Iterable[Settings], factors: Iterable[Factor], rows: RunRows, target: Target
+    all_settings: Iterable[Settings], factors: Iterable[Factor], inputs: RunInputs, target: Target
 ) -> tuple[list[Backend], dict[str, str]]:
     """Return the backends beside the first, and why they lack some of its factors.
 
@@ -375,7 +357,7 @@ def further_backends(
     backends, left_out = [], dict[str, str]()
     reading = [factor for factor in factors if factor.kind == "factor" and not factor.erases]
     for settings in all_settings:
-        fitting, reasons = applicable_factors(reading, rows, target, settings)
+        fitting, reasons = applicable_factors(reading, inputs, target, settings)
         backends.append(Backend(settings, tuple(fitting), further=True))
         left_out |= {
             by_backend(factor, settings).name: reasons[factor.name] for factor in reading if factor.name in reasons
@@ -388,7 +370,7 @@ def by_backend(factor: Factor, settings: Settings) -> Factor:
     return replace(factor, name=f"{factor.name}@{settings.name.upper()}")
 
 
-def default_factors(rows: RunRows, truth: bool, method: str | None = None) -> tuple[Factor, ...]:
+def default_factors(inputs: RunInputs, truth: bool, method: str | None = None) -> tuple[Factor, ...]:
     """Return the factors that are measured where none are named: all built-in ones where the truth is known.
 
     A decision has baselines, which need no attributions, the factor designed for the set, and the chosen one. How well
@@ -396,29 +378,25 @@ def default_factors(rows: RunRows, truth: bool, method: str | None = None) -> tu
 
     Example:
         >>> from ranker import load_set
-        >>> [factor.name for factor in default_factors(RunRows(load_set("paws", limit=1), ()), truth=False)]
+        >>> [factor.name for factor in default_factors(RunInputs(None, load_set("paws", limit=1), ()), truth=False)]
         ['ACC', 'CONF', 'CONF-GT', 'NLL', 'CONF-H', 'SWAP-AVG']
     """
-    marks = {mark for example in rows.population for mark in example.marks}
-    return unnamed_factors(truth, (rows.ood.designed, method), marks)
-
-
-def unnamed_factors(truth: bool, chosen: Collection[str | None], marks: Collection[str] = ()) -> tuple[Factor, ...]:
-    """Return the same, by the names of chosen factors and the marks of the rows."""
+    marks = {mark for example in inputs.population for mark in example.marks}
     return tuple(
         factor
         for factor in BUILTIN.values()
-        if (factor.mark in marks if factor.on_request else truth or factor.kind == "baseline") or factor.name in chosen
+        if (factor.mark in marks if factor.on_request else truth or factor.kind == "baseline")
+        or factor.name in (inputs.ood.designed, method)
     )
 
 
-def method_named(method: str, rows: RunRows, factors: Sequence[Factor], deciding: Sequence[str]) -> str:
+def method_named(method: str, inputs: RunInputs, factors: Sequence[Factor], deciding: Sequence[str]) -> str:
     """Resolve the method of a decision by the name that the user typed, as `resolve_method` does."""
-    if method.upper() in deciding and not rows.pool:
+    if method.upper() in deciding and not inputs.pool:
         name = method.upper()
         raise UsageError(f"`method`: {name} needs rows without labels: `pool`", option="method", value=name)
-    names = dict.fromkeys([rows.ood.task.metric, *(factor.name for factor in factors)])
-    return resolve_method(method, list(names), rows.ood.designed, deciding if rows.pool else ())
+    names = dict.fromkeys([inputs.ood.task.metric, *(factor.name for factor in factors)])
+    return resolve_method(method, list(names), inputs.ood.designed, deciding if inputs.pool else ())
 
 
 def check_shortcut(
@@ -434,11 +412,7 @@ def check_shortcut(
 
 
 def check_method(method: str | None, left_out: Mapping[str, str]) -> None:
-    """Refuse a method that is left out.
-
-    Raises:
-        UsageError: it is left out, with the reason.
-    """
+    """Refuse with a UsageError a method that is left out."""
     if method is not None and method in left_out:
         text = f"`method`: {method} cannot order these models: {left_out[method]}"
         raise UsageError(text, option="method", value=method)

@@ -52,15 +52,8 @@ def pool_of(
 ) -> tuple[Pool | None, Ints]:
     """Return the models' predictions on the pool's rows, and (P,) indices of the rows that every model was asked.
 
-    The pool is None if some model's answers are no labels.
-
-    Args:
-        measuring: of the run.
-        answered: the answers of the models that are ranked.
-        voting: the answers of models that only vote; a row that one was not asked has no vote of it.
-
-    Raises:
-        UsageError: the answers of a model that only votes are no labels.
+    The pool is None if some model's answers are no labels; a UsageError if a voter's are none. A row that a voter was
+    not asked has no vote of it.
     """
     plan = measuring.plan
     pool_answers = [reply.answers.get("pool", population_answers(reply)) for reply in answered]
@@ -69,8 +62,8 @@ def pool_of(
     probs_asked = [array[pool_rows] for array in probs if array is not None and array.shape[1] > 1]
     if len(probs_asked) < len(probs) or not len(pool_rows):
         return None, pool_rows
-    designed, explained = plan.designed_factor, plan.explains_pool or not plan.rows.pool
-    examples = plan.rows.pool or plan.rows.population
+    designed, explained = plan.designed_factor, plan.explains_pool or not plan.pool
+    examples = plan.pool or plan.population
     factor = None
     if designed is not None and explained:
         sign = 1.0 if designed.higher_is_better else -1.0
@@ -80,7 +73,7 @@ def pool_of(
     domain = [
         reply.answers["in-domain"].predictions.probabilities() for reply in answered if "in-domain" in reply.answers
     ]
-    labels = labels_of(plan.inputs.in_domain_rows)
+    labels = labels_of(plan.in_domain_rows)
     trained_probs = [array for array in domain if array is not None]
     votes = _votes(voting, pool_rows, probs_asked[0].shape[1])
     everyone, in_domain = add_silence_class(np.array([*probs_asked, *votes])), None
@@ -119,7 +112,7 @@ def in_domain_outcome(plan: Plan, reply: ModelResponses) -> float | None:
     answer = reply.answers.get("in-domain")
     if answer is None:
         return reply.model.in_domain_accuracy
-    return mean_outcome(plan.task, answer, plan.inputs.in_domain_rows)
+    return mean_outcome(plan.task, answer, plan.in_domain_rows)
 
 
 def mean_outcome(task: Task, answer: Answer, examples: Sequence[Example]) -> float:
@@ -156,7 +149,6 @@ def most_compared(task: ValueTask, models: int, anchors: int = 0) -> int:
     """Return the number of rows on which answers are compared: fewer where a metric is slow for so many models.
 
     Args:
-        task: compares answers.
         models: number of models that are ranked.
         anchors: number of those that are not.
 
@@ -188,22 +180,15 @@ def answer_context(
     targets: Targets,
     voting: Sequence[ModelResponses] = (),
 ) -> AnswerContext | None:
-    """Compare the models' answers to the rows of a pool with each other; None if they are labels or scores.
+    """Compare the models' answers to (P,) rows of a pool with each other; None if they are labels or scores.
 
-    The rows of `compared_rows` are read.
-
-    Args:
-        measuring: of the run.
-        answered: the models' answers.
-        pool_rows: (P,) rows of the pool that every model was asked.
-        targets: what is known of these rows.
-        voting: answers of models that are not ranked, which are read as references.
+    The rows of `compared_rows` are read, and answers of voters as references.
     """
     task = measuring.plan.task
     if not has_values(task):
         return None
     labelled = np.flatnonzero(~np.isnan(targets.outcomes).any(axis=0))
-    examples, most = measuring.plan.rows.pool, most_compared(task, len(answered), len(voting))
+    examples, most = measuring.plan.pool, most_compared(task, len(answered), len(voting))
     metric = measuring.plan.metric
     matched = None if metric is None else task.matched(metric)
     if matched is not None:
@@ -229,7 +214,7 @@ def answer_context(
     slow = f"{name} of {len(answered):,} models is slow" if most < MAX_COMPARED_ROWS else ""
     outcomes, left = targets.outcomes[:, labelled], len(pool_rows) - len(labelled)
     return AnswerContext(
-        tuple(answers), anchors, outcomes, places, sets, left, slow, matches, not measuring.plan.rows.ood.picked
+        tuple(answers), anchors, outcomes, places, sets, left, slow, matches, not measuring.plan.ood.picked
     )
 
 
@@ -237,12 +222,12 @@ def _labelled_statistics(
     plan: Plan, metric: Metric, answers: Sequence[Predictions], places: Ints, pool_rows: Ints
 ) -> Floats:
     """Return (M, K, k) statistics of the answers at places among some rows of a pool; of several labels, their mean."""
-    assert plan.rows.places is not None  # the rows are labelled, and in the pool
-    position = positions_among(plan.rows.places, pool_rows, len(plan.rows.pool))
+    assert plan.places is not None  # the rows are labelled, and in the pool
+    position = positions_among(plan.places, pool_rows, len(plan.pool))
     of_models = [predictions.answers() or () for predictions in answers]
     statistics = []
     for place in places.tolist():
-        labels = [plan.rows.population[n].target for n in np.flatnonzero(position == place).tolist()]
+        labels = [plan.population[n].target for n in np.flatnonzero(position == place).tolist()]
         of_row = [metric.statistics([of_model[place]] * len(labels), labels) for of_model in of_models]
         statistics.append(np.mean(of_row, axis=1))
     return np.array(statistics).swapaxes(0, 1)
@@ -250,11 +235,11 @@ def _labelled_statistics(
 
 def _label_votes(plan: Plan, answered: Sequence[ModelResponses], pool_rows: Ints) -> LabelVotes | None:
     """Return what models give to all rows of the pool, and the metric; None where answers are no sets of labels."""
-    if not has_values(plan.task) or plan.rows.places is None or plan.metric is None:
+    if not has_values(plan.task) or plan.places is None or plan.metric is None:
         return None
-    places = positions_among(plan.rows.places, pool_rows, len(plan.rows.pool))
+    places = positions_among(plan.places, pool_rows, len(plan.pool))
     of_models = [reply.answers["pool"].predictions.part(pool_rows).answers() or () for reply in answered]
-    labelled = [row.target for row, place in zip(plan.rows.population, places.tolist(), strict=True) if place >= 0]
+    labelled = [row.target for row, place in zip(plan.population, places.tolist(), strict=True) if place >= 0]
     return label_votes_of(plan.task, of_models, places[places >= 0], labelled, plan.metric.name)
 
 
@@ -263,12 +248,7 @@ def label_votes_of(
 ) -> LabelVotes | None:
     """Return label sets of models and of labelled rows, by the labels of all of them; None where answers are no sets.
 
-    Args:
-        task: that judges them.
-        answers: (M,) of the models, each to the N rows of a pool; None for none.
-        places: (K,) the labelled rows.
-        targets: (K,) their labels.
-        metric: name of a metric of all rows together.
+    There are (M,) answers, each to the N rows of a pool, None for none, and (K,) places and targets of labelled rows.
     """
     task = task.fitted((answer for of_model in answers for answer in of_model if answer), ())
     truth, named_metric = task.indicators(targets), task.metric_named(metric)
@@ -287,8 +267,6 @@ def targets_of(plan: Plan, table: ScoreTable, pool_rows: Ints, places: Ints | No
     outcomes are the means over these answers.
 
     Args:
-        plan: the plan.
-        table: scores on the labelled rows.
         pool_rows: (P,) indices of the rows in the pool.
         places: (K,) positions of the labelled rows in it, -1 if absent; None if they are all of it.
     """
@@ -310,7 +288,7 @@ def targets_of(plan: Plan, table: ScoreTable, pool_rows: Ints, places: Ints | No
 
 def true_labels(plan: Plan) -> Ints:
     """(K,) Labels of the labelled rows; -1 if answers are no labels."""
-    rows = plan.rows.population
+    rows = plan.population
     return labels_of(rows) if label_names(plan.task) else np.full(len(rows), -1, dtype=np.int64)
 
 
@@ -320,7 +298,6 @@ def positions_among(places: Ints, chosen: Ints, size: int) -> Ints:
     Args:
         places: (K,) indices of the rows.
         chosen: (P,) indices of the subset.
-        size: number of all rows.
 
     Example:
         >>> positions_among(np.array([3, 0]), np.array([1, 3]), 4).tolist()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from typing import Literal
 
 from ranker.datasets.sets import LabelledDataset
@@ -84,9 +83,9 @@ def check_draws(draws: int | str) -> None:
 def evaluate_plan(run_plan: Plan, probe: int, draws: int | Literal["exact"], seed: int, runtime: Runtime) -> Ranking:
     """Carry out a plan on a set whose truth is known; see `rank` for arguments and errors."""
     collected = collect(run_plan, runtime)
-    measurements = measure_run(run_plan, collected, runtime)
+    measurements = measure_run(run_plan, collected, runtime, seed, probe)
     with (
-        nullcontext() if runtime.store is None else runtime.open_store() as store,
+        runtime.open_store() as store,
         cache_methods(measurements.methods, measurements.pool, store) as methods,
         runtime.steps(f"methods on {len(measurements.table.models):,} models", len(STEPS)) as watch,
     ):
@@ -98,13 +97,11 @@ def evaluate_plan(run_plan: Plan, probe: int, draws: int | Literal["exact"], see
             families=measurements.families,
             misled=measurements.misled,
             in_domain=measurements.in_domain,
-            designed=run_plan.rows.ood.designed,
+            designed=run_plan.ood.designed,
             methods=methods,
             pool=measurements.pool,
             targets=measurements.targets,
             by_metric=measurements.by_metric,
             watch=watch,
         )
-    return assemble_ranking(
-        run_plan, collected, measurements, evaluation, seed=seed, probe=probe, machine=runtime.machine
-    )
+    return assemble_ranking(run_plan, measurements, evaluation)

@@ -32,9 +32,7 @@ class NamedDataset:
     """Name of an OOD set, and how it is read: see `ranker.datasets.sets.load`.
 
     Attributes:
-        name: name of the set, in any case.
         data_dir: folder of the official file; None takes the embedded sample.
-        include: folders with the user's own sets.
         limit: number of rows that stand for the whole set; None for all.
         population: number of rows that are attributed; None for the number on the set's card.
         limits: size limits of the file.
@@ -149,9 +147,6 @@ class RowsFile:
         """Read the labelled rows as examples of the task that `decide_task` decides.
 
         Rows need no text if all models are files of answers: ids or the order identify them.
-
-        Args:
-            infos: what the models say of themselves.
         """
         precomputed = bool(infos) and all(info.source.precomputed for info in infos)
         raw_sheet = self.sheet(*(("label",) if precomputed else ("text", "label")))
@@ -180,11 +175,7 @@ def _texts_of(sheet: Sheet) -> Iterator[tuple[str, ...]]:
 
 
 def check_columns(*files: object, absent: str = "") -> None:
-    """Refuse named columns that none of several files has; see `readers.check_named`.
-
-    Raises:
-        UsageError: no file has the column.
-    """
+    """Refuse with a UsageError named columns that none of several files has; see `readers.check_named`."""
     with_columns = [file for file in files if isinstance(file, RowsFile) and file.columns]
     for file in with_columns:
         readers.check_named(file.columns, [each_file.content for each_file in with_columns], absent)
@@ -244,11 +235,7 @@ UnlabelledRows: TypeAlias = Sequence[Example] | RowsFile | str | Path | Collecti
 
 
 def with_columns(rows: R, columns: Mapping[str, str | Sequence[str]] | None) -> R | RowsFile:
-    """Return a file of rows, or rows in memory, with the names of its columns; no rows stay none.
-
-    Raises:
-        UsageError: the rows were read already.
-    """
+    """Return rows to be read with names of their columns; no rows stay none; a UsageError if they were read already."""
     if not columns or rows is None or (isinstance(rows, Sequence) and not rows):
         return rows
     if isinstance(rows, (RowsFile, LabelledDataset)) or (
@@ -260,12 +247,7 @@ def with_columns(rows: R, columns: Mapping[str, str | Sequence[str]] | None) -> 
 
 
 def as_pool(rows: UnlabelledRows, texts: Iterable[tuple[str, ...]] = ()) -> Sequence[Example] | RowsFile:
-    """Return rows without labels as examples, or as a file of which a bounded number of rows is drawn.
-
-    Args:
-        rows: the rows.
-        texts: of labelled rows, which are read in any case.
-    """
+    """Return rows without labels as examples, or as a file of which some are drawn, in any case those with texts."""
     if isinstance(rows, RowsFile):
         return rows.as_pool(texts)
     if isinstance(rows, (str, Path)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from importlib import metadata
 from typing import TypeVar
@@ -12,7 +12,6 @@ from typing import TypeVar
 import numpy as np
 
 from factors import BUILTIN, Example, Factor
-from factors.types import Ints
 from ranker.attribution import settings_line
 from ranker.attribution.settings import Attributing, Settings, settle
 from ranker.errors import Assumption, ModelError, UsageError, listed
@@ -21,12 +20,11 @@ from ranker.results.agreement import Agreement
 from ranker.results.decision import Decision, LabelResult, RowResult
 from ranker.results.evaluation import Evaluation
 from ranker.results.explanation import Explanation
-from ranker.results.header import Data, Header, Provenance, Quality
+from ranker.results.header import Data, Header, Provenance
 from ranker.results.ranking import Ranking
 from ranker.results.table import ScoreTable
-from ranker.runs.backends import agreements_of, backend_notes, quality_by, scores_by
 from ranker.runs.collect import ModelResponses, RunResponses, failed_of
-from ranker.runs.measured import Measurer
+from ranker.runs.measured import Measurer, agreements_of, backend_notes, scores_by
 from ranker.runs.plan import NEEDS, Backend, Plan
 from ranker.runs.pool import (
     answer_context,
@@ -54,7 +52,7 @@ from ranker.scoring.diagnostics import (
 )
 from ranker.scoring.parts import group_by_parts
 from ranker.scoring.score import UNDEFINED, assemble, defined_nowhere
-from ranker.scoring.unlabelled import AnswerContext
+from ranker.scoring.unlabelled import AnswerContext, LabelContext
 from ranker.scoring.views import View, pick_informative
 from ranker.sources.base import Machine
 from ranker.statistics.pool import Pool, PoolMethod, Targets
@@ -85,22 +83,17 @@ class RunMeasurements:
 
     Attributes:
         table: scores of the models that answered.
+        header: what they are of, and what is known of rows and models.
         pool: their predictions on all rows, labelled or not; None if some answers are no labels.
         targets: true labels and outcomes of the pool's rows, as far as known.
-        places: (K,) positions of the labelled rows in the pool; None if there is no pool beside them.
-        labels: (K,) labels of these rows.
         methods: usable methods that see the pool.
-        left_out: method -> why it has no numbers.
         families: families of the models, in the order of the table; None if none is known.
         misled: model -> fraction of rows on which the shortcut misleads it; empty without a shortcut, or if it is
             right on the whole population.
         in_domain: model -> mean outcome in the domain that it was trained for, where known.
-        failed_factors: the user's own factors that failed on every example.
-        quality: model -> quality of its attributions.
-        notes: sentences about rows and models.
         examples: explanations of the most telling examples.
         rows: predictions for the labelled rows; empty if the truth is known.
-        answers: answers to the rows of a pool that are no labels, and how alike they are; None without.
+        beside: what a pool says beside the labelled rows; None without one, or if nothing of it can be read.
         by_metric: what the population adds to a metric that is no mean over rows; None for the mean outcome.
         agreement: how far attribution backends agree, each two; empty for one backend.
         of_labels: the labels that rows may have beside each other, on those that all models were judged on.
@@ -108,39 +101,40 @@ class RunMeasurements:
     """
 
     table: ScoreTable
+    header: Header
     pool: Pool | None
     targets: Targets
-    places: Ints | None
-    labels: Ints
     methods: tuple[PoolMethod, ...]
-    left_out: Mapping[str, str]
     families: tuple[str, ...] | None
     misled: Mapping[str, float]
     in_domain: Mapping[str, float]
-    failed_factors: tuple[str, ...]
-    quality: Mapping[str, Quality]
-    notes: tuple[str, ...]
     examples: tuple[Explanation, ...]
     rows: tuple[RowResult, ...]
-    answers: AnswerContext | None = None
-    by_metric: MetricRows | None = None
-    agreement: tuple[Agreement, ...] = ()
-    of_labels: tuple[LabelResult, ...] = ()
-    worse: tuple[str, ...] = ()
+    beside: LabelContext | AnswerContext | None
+    by_metric: MetricRows | None
+    agreement: tuple[Agreement, ...]
+    of_labels: tuple[LabelResult, ...]
+    worse: tuple[str, ...]
 
 
-def measure_run(plan: Plan, collected: RunResponses, runtime: Runtime = Runtime()) -> RunMeasurements:
+def measure_run(
+    plan: Plan, collected: RunResponses, runtime: Runtime = Runtime(), seed: int = 0, probe: int | None = None
+) -> RunMeasurements:
     """Combine the models' answers into measurements.
+
+    Args:
+        seed: of the draws.
+        probe: K; None for all rows of the table.
 
     Raises:
         ModelError: fewer than two models answered.
     """
-    with nullcontext() if runtime.store is None else runtime.open_store() as store:
-        return _measure(plan, collected, Measurer(plan, store, runtime))
+    with runtime.open_store() as store:
+        return _measure(plan, collected, Measurer(plan, store, runtime), seed, probe)
 
 
-def _measure(plan: Plan, collected: RunResponses, measuring: Measurer) -> RunMeasurements:
-    rows, ood, answered = plan.rows, plan.rows.ood, collected.answered
+def _measure(plan: Plan, collected: RunResponses, measuring: Measurer, seed: int, probe: int | None) -> RunMeasurements:
+    ood, answered = plan.ood, collected.answered
     of_metric = _reading_notes(plan)
     in_domain = _by_model(answered, lambda reply: in_domain_outcome(plan, reply))
     labels = label_names(plan.task)
@@ -148,50 +142,55 @@ def _measure(plan: Plan, collected: RunResponses, measuring: Measurer) -> RunMea
     for warning in warnings:
         log.warning(warning)
     if len(answered) < 2:
-        raise ModelError(f"nothing to rank: {failed_of(plan.inputs.inspected, collected)} failed", option="models")
-    truth = _by_model(answered, lambda reply: _truth(plan, reply)) if rows.truth else None
+        raise ModelError(f"nothing to rank: {failed_of(plan.inspected, collected)} failed", option="models")
+    truth = _by_model(answered, lambda reply: _truth(plan, reply)) if plan.truth else None
     backends, ungraded = _usable_factors(plan, answered)
     factors = [column for backend in backends for column in backend.columns]
     pairs = [(reply, population_answers(reply)) for reply in answered]
     scores, outcomes = list(scores_by(measuring, answered, backends)), {}
     with measuring.runtime.steps(f"judging {len(answered):,} models' answers", len(answered)) as watch:
         for reply, answer in pairs:
-            outcomes[reply.model.name] = plan.task.outcomes(answer.predictions, rows.population)
+            outcomes[reply.model.name] = plan.task.outcomes(answer.predictions, plan.population)
             watch(f"those of {reply.model.name} are done", 1)
     table = assemble(
         outcomes,
         dict(zip([reply.model.name for reply in answered], scores, strict=True)),
-        rows.population,
+        plan.population,
         factors,
         plan.task.metric,
         truth,
     )
     pool, pool_rows = pool_of(measuring, answered, collected.voters)
-    places = None if rows.places is None else positions_among(rows.places, pool_rows, len(rows.pool))
+    places = None if plan.places is None else positions_among(plan.places, pool_rows, len(plan.pool))
     targets = Targets(table.outcomes, true_labels(plan))
     if pool is not None or (places is not None and len(pool_rows)):
         targets = targets_of(plan, table, pool_rows, places)
-    places = None if pool is None else places
     nowhere = defined_nowhere(table)
     failed = list_failed_factors(table, nowhere, factors)
     misled = _by_model(answered, lambda reply: _misled_share(plan, reply))
     families = [reply.model.family for reply in answered]
     without, hits = _unusable_methods(plan, pool), _hits(plan, answered)
-    return RunMeasurements(
-        table=table,
-        pool=pool,
-        targets=targets,
-        places=None if places is None else places[places >= 0],
-        labels=true_labels(plan)[... if places is None else places >= 0],
-        methods=plan.methods,
+    beside: LabelContext | AnswerContext | None = None
+    if pool is not None and places is not None:
+        labels_of_rows = true_labels(plan)[places >= 0]
+        beside = LabelContext(pool, targets, places[places >= 0], labels_of_rows, plan.methods)
+    elif plan.places is not None:
+        beside = answer_context(measuring, answered, pool_rows, targets, collected.voters)
+    header = Header(
+        ood=ood.name,
+        suite=plan.inspected.name,
+        probe=len(table.examples) if probe is None else probe,
+        seed=seed,
+        metric=plan.task.metric if plan.metric is None else plan.metric.name,
+        attribution=",".join(backend.settings.name for backend in plan.backends),
+        failures=collected.failures,
+        failed_answers=collected.failed_answers,
+        copies=collected.copies,
+        voters=voter_weights(collected.voters, pool),
         left_out={**plan.left_out, **ungraded, **nowhere, **without},
-        families=tuple(families) if any(families) else None,
-        misled=misled,
-        in_domain=in_domain
-        if plan.metric is None
-        else _by_model(answered, lambda reply: _in_domain_value(plan, reply)),
         failed_factors=failed,
-        quality=_by_model(answered, lambda reply: quality_by(measuring, reply, backends[0])),
+        quality=_by_model(answered, lambda reply: measuring.quality(reply, backends[0])),
+        unlabelled=ood.unlabelled,
         notes=(
             *ood.notes,
             *_file_notes(plan),
@@ -205,20 +204,31 @@ def _measure(plan: Plan, collected: RunResponses, measuring: Measurer) -> RunMea
             *_judging_notes(plan, pairs),
             *copies(collected.copies),
             *_voter_notes(plan.task, collected.voters, pool),
-            *(constant_models(table.models, pool.answered_labels, labels) if pool is not None and rows.pool else ()),
+            *(constant_models(table.models, pool.answered_labels, labels) if pool is not None and plan.pool else ()),
             *state_notes(table, answered),
             *_asked_rows_notes(plan, table, answered),
             *(note for backend in backends for note in backend_notes(measuring, answered, backend)),
             *(shortcut_avoided(misled) if any(method.kind == "factor" for method in table.methods) else ()),
         ),
+        provenance=provenance(plan, collected, measuring.runtime.machine),
+    )
+    return RunMeasurements(
+        table=table,
+        header=header,
+        pool=pool,
+        targets=targets,
+        methods=plan.methods,
+        families=tuple(families) if any(families) else None,
+        misled=misled,
+        in_domain=in_domain
+        if plan.metric is None
+        else _by_model(answered, lambda reply: _in_domain_value(plan, reply)),
         examples=_examples(plan, answered, backends[0].factors),
-        agreement=tuple(agreements_of(answered, backends, table)),
-        rows=() if rows.truth else _row_results(plan, answered),
-        answers=answer_context(measuring, answered, pool_rows, targets, collected.voters)
-        if rows.places is not None
-        else None,
+        rows=() if plan.truth else _row_results(plan, answered),
+        beside=beside,
         by_metric=None if plan.metric is None else _metric_rows(plan, plan.metric, [answer for _, answer in pairs]),
-        of_labels=() if rows.truth else _label_results(plan, table, pairs),
+        agreement=tuple(agreements_of(answered, backends, table)),
+        of_labels=() if plan.truth else _label_results(plan, table, pairs),
         worse=tuple(worse_than_guessing(*hits, len(labels))),
     )
 
@@ -229,7 +239,7 @@ def _label_results(
     """Return how well models tell each label on the rows that all were judged on; () where a row has no set of them."""
     if not has_values(plan.task):
         return ()
-    places, examples = np.flatnonzero(np.isfinite(table.outcomes).all(axis=0)), plan.rows.population
+    places, examples = np.flatnonzero(np.isfinite(table.outcomes).all(axis=0)), plan.population
     targets = [examples[place].target for place in places.tolist()]
     of_models = {
         reply.model.name: plan.task.by_label(answer.predictions.part(places).answers() or (), targets)
@@ -243,14 +253,10 @@ def _label_results(
 
 
 def _metric_rows(plan: Plan, metric: Metric, answers: Sequence[Answer]) -> MetricRows:
-    """Return the statistics of the rows, on which the metric must be defined where no pool stands for others.
-
-    Raises:
-        UsageError: they do not.
-    """
-    population = plan.rows.population
+    """Return the statistics of the rows; a UsageError where the metric is undefined on them and there is no pool."""
+    population = plan.population
     rows = MetricRows.of(metric, plan.task, [answer.predictions for answer in answers], population)
-    if not plan.rows.pool and not rows.defined:
+    if not plan.pool and not rows.defined:
         judged = f"{metric.name} says nothing on these {rows.judged.sum():,} rows, which have too few different labels"
         raise UsageError.about("metric", f"{judged}; add rows with others, or leave it out", metric.name)
     return rows
@@ -261,7 +267,7 @@ def _reading_notes(plan: Plan) -> tuple[str, ...]:
     if not has_values(plan.task):
         return ()
     metric = "" if plan.metric is None else plan.metric.name
-    return plan.task.reading_notes([row.target for row in plan.rows.population], metric)
+    return plan.task.reading_notes([row.target for row in plan.population], metric)
 
 
 def _judging_notes(plan: Plan, answers: Sequence[tuple[ModelResponses, Answer]]) -> tuple[str, ...]:
@@ -269,7 +275,7 @@ def _judging_notes(plan: Plan, answers: Sequence[tuple[ModelResponses, Answer]])
     if not has_values(plan.task):
         return ()
     by_model = {reply.model.name: answer.predictions.answers() or () for reply, answer in answers}
-    return plan.task.judging_notes(by_model, [row.target for row in plan.rows.population])
+    return plan.task.judging_notes(by_model, [row.target for row in plan.population])
 
 
 def _voter_notes(task: Task, voting: Sequence[ModelResponses], pool: Pool | None) -> Iterator[str]:
@@ -291,7 +297,7 @@ def voter_weights(voting: Sequence[ModelResponses], pool: Pool | None) -> dict[s
 def _mean_metric_notes(plan: Plan) -> Iterator[str]:
     """Say that a pool is read by the mean outcome, where the task's default metric is none."""
     default = plan.task.metric_named("")
-    if plan.rows.pool and default is not None and default.by_label() is None:
+    if plan.pool and default is not None and default.by_label() is None:
         yield f"Beside a pool models are compared by {plan.task.metric}, a mean over rows; {default.name} is none."
 
 
@@ -299,7 +305,7 @@ def _small_pool_notes(plan: Plan) -> Iterator[str]:
     """Say how much a larger pool is worth, if labels and a pool decide."""
     names = [method.name for method in plan.methods if method.decides]
     if names and has_labels(plan.task) and plan.method in (None, *names):
-        yield from small_pool_notes(len(plan.rows.pool), plan.inputs.inspected)
+        yield from small_pool_notes(len(plan.pool), plan.inspected)
 
 
 def _positive_label_notes(plan: Plan) -> Iterator[str]:
@@ -334,7 +340,7 @@ def _labels_alone(predictions: Predictions) -> bool:
 
 def _unusable_methods(plan: Plan, pool: Pool | None) -> dict[str, str]:
     """Return the pool methods that these answers cannot have, with reasons; for a decision, only the chosen method."""
-    wanted = [method for method in plan.methods if plan.rows.truth or method.name == plan.method]
+    wanted = [method for method in plan.methods if plan.truth or method.name == plan.method]
     if pool is None:
         return {method.name: NO_PROBABILITIES for method in wanted}
     return {
@@ -342,63 +348,23 @@ def _unusable_methods(plan: Plan, pool: Pool | None) -> dict[str, str]:
     }
 
 
-def assemble_ranking(
-    plan: Plan,
-    collected: RunResponses,
-    measurements: RunMeasurements,
-    outcome: Evaluation | Decision,
-    *,
-    seed: int,
-    probe: int,
-    machine: Machine,
-) -> Ranking:
-    """Put the result of a run together with its header, its scores, and the parts of its models; see `header`."""
+def assemble_ranking(plan: Plan, measurements: RunMeasurements, outcome: Evaluation | Decision) -> Ranking:
+    """Put the result of a run together with its header, its scores, and the parts of its models."""
+    table = measurements.table
     parts = group_by_parts(
         outcome,
-        measurements.table,
-        plan.inputs.inspected.parts,
-        seed=seed,
-        groups=[example.group for example in plan.rows.population],
+        table,
+        plan.inspected.parts,
+        seed=measurements.header.seed,
+        groups=[example.group for example in plan.population],
         by_metric=measurements.by_metric,
     )
-    run_header = header(plan, collected, measurements, seed, probe, machine)
-    return Ranking(run_header, outcome, measurements.table, measurements.examples, parts, measurements.agreement)
-
-
-def header(
-    plan: Plan, collected: RunResponses, measurements: RunMeasurements, seed: int, probe: int, machine: Machine
-) -> Header:
-    """Return the header of a run.
-
-    Args:
-        plan, collected, measurements: the plan, the answers, and the measurements.
-        seed: seed of the draws.
-        probe: K.
-        machine: machine that ran the models.
-    """
-    return Header(
-        ood=plan.rows.ood.name,
-        suite=plan.suite.name,
-        probe=probe,
-        seed=seed,
-        metric=plan.task.metric if plan.metric is None else plan.metric.name,
-        attribution=",".join(backend.settings.name for backend in plan.backends),
-        failures=collected.failures,
-        failed_answers=collected.failed_answers,
-        copies=collected.copies,
-        voters=voter_weights(collected.voters, measurements.pool),
-        left_out=measurements.left_out,
-        failed_factors=measurements.failed_factors,
-        quality=measurements.quality,
-        unlabelled=plan.rows.ood.unlabelled,
-        notes=measurements.notes,
-        provenance=_provenance(plan, collected, machine),
-    )
+    return Ranking(measurements.header, outcome, table, measurements.examples, parts, measurements.agreement)
 
 
 def _truth(plan: Plan, reply: ModelResponses) -> float:
     """Return a model's mean outcome, or metric, on the whole set: stated by its suite, else measured."""
-    ood = plan.rows.ood
+    ood = plan.ood
     if plan.metric is not None:
         return _value(plan.metric, plan.task, reply.answers["set"], ood.examples)
     stated_value = reply.model.ood_accuracy.get(ood.fingerprint)
@@ -410,7 +376,7 @@ def _in_domain_value(plan: Plan, reply: ModelResponses) -> float | None:
     answer = reply.answers.get("in-domain")
     if answer is None or plan.metric is None:
         return None
-    return _value(plan.metric, plan.task, answer, plan.inputs.in_domain_rows)
+    return _value(plan.metric, plan.task, answer, plan.in_domain_rows)
 
 
 def _value(metric: Metric, task: Task, answer: Answer, examples: Sequence[Example]) -> float:
@@ -422,33 +388,29 @@ def _misled_share(plan: Plan, reply: ModelResponses) -> float | None:
     predictions = population_answers(reply).predictions
     if not (are_classes(predictions) and has_labels(plan.task)):
         return None
-    return misled_share(predictions, plan.rows.population, plan.task)
+    return misled_share(predictions, plan.population, plan.task)
 
 
 def _examples(plan: Plan, answered: Sequence[ModelResponses], factors: Sequence[Factor]) -> tuple[Explanation, ...]:
-    """Explain the most telling examples that all models answered.
-
-    There are none if answers are no labels and nothing is attributed: labelled rows then show the answers in a table.
-    """
+    """Explain the most telling examples that all answered; none if answers are no labels and nothing is attributed."""
     if not has_labels(plan.task) and not isinstance(plan.settings, Attributing):
         return ()
-    rows = plan.rows
-    view = View(plan.task, plan.settings, factors, rows.ood.designed, target=plan.target, norm=plan.norm)
+    view = View(plan.task, plan.settings, factors, plan.ood.designed, target=plan.target, norm=plan.norm)
     answers_of = {reply.model.name: population_answers(reply).predictions for reply in answered}
     places = np.flatnonzero(
         np.all([predictions.state == ANSWERED for predictions in answers_of.values()], axis=0)
     ).tolist()
     answers = [part for predictions in answers_of.values() if (part := predictions.part(places)).answers() is not None]
-    chosen = pick_informative(answers, [rows.population[n] for n in places], view) if places and answers else []
+    chosen = pick_informative(answers, [plan.population[n] for n in places], view) if places and answers else []
     return tuple(
-        view.explanation(rows.population[n], {reply.model.name: population_answers(reply).at(n) for reply in answered})
+        view.explanation(plan.population[n], {reply.model.name: population_answers(reply).at(n) for reply in answered})
         for n in (places[place] for place in chosen)
     )
 
 
 def _file_notes(plan: Plan) -> Iterator[str]:
     """Return the notes on the models' files; a note that does not hold for all names its models."""
-    infos, noted = plan.inputs.inspected.infos, plan.inputs.inspected.shelf.noted
+    infos, noted = plan.inspected.infos, plan.inspected.shelf.noted
     names_of: dict[str, list[str]] = {}
     for info in infos:
         for note in dict.fromkeys((*info.notes, *noted.get(info.source.place, (0, ()))[1])):
@@ -493,7 +455,7 @@ def _asked_rows_notes(plan: Plan, table: ScoreTable, answered: Sequence[ModelRes
     of_files = [reply for reply in answered if reply.model.source.precomputed]
     if not any((population_answers(reply).predictions.state == MISSING).any() for reply in of_files):
         return
-    rows = len(plan.rows.population)
+    rows = len(plan.population)
     outcomes = {reply.model.name: table.outcomes[table.models.index(reply.model.name)] for reply in of_files}
     sums = {name: (int((~np.isnan(values)).sum()), float(np.nansum(values))) for name, values in outcomes.items()}
     accuracies = [
@@ -521,17 +483,17 @@ STATE_PHRASES = {
 
 def _own_truth_notes(plan: Plan) -> tuple[str, ...]:
     """Return the caveat for a true order that is taken from the ranked rows themselves."""
-    same_rows = plan.rows.truth and len(plan.rows.population) == len(plan.rows.ood.examples)
+    same_rows = plan.truth and len(plan.population) == len(plan.ood.examples)
     return (OWN_TRUTH.format(plan.task.metric if plan.metric is None else plan.metric.name),) if same_rows else ()
 
 
 def _hits(plan: Plan, answered: Sequence[ModelResponses]) -> tuple[dict[str, int], dict[str, int]]:
     """Return of each model how many labelled rows it has right, of how many; ({}, {}) if the truth is known."""
     right, counts = dict[str, int](), dict[str, int]()
-    if not plan.rows.truth and has_labels(plan.task):
+    if not plan.truth and has_labels(plan.task):
         for reply in answered:
             predictions = population_answers(reply).predictions
-            outcomes = plan.task.outcomes(predictions, plan.rows.population)[predictions.state == ANSWERED]
+            outcomes = plan.task.outcomes(predictions, plan.population)[predictions.state == ANSWERED]
             right[reply.model.name] = int(np.nansum(outcomes))
             counts[reply.model.name] = int((~np.isnan(outcomes)).sum())
     return right, counts
@@ -545,15 +507,15 @@ def _attributed_label(settings: Settings, task: Task) -> dict[str, str | None]:
     return {"target": None if settings.label == of_task else task.show(settings.label)}
 
 
-def _provenance(plan: Plan, collected: RunResponses, machine: Machine) -> Provenance:
+def provenance(plan: Plan, collected: RunResponses, machine: Machine) -> Provenance:
     """Record the rows, settings, versions and models that the numbers come from."""
-    ood, backends = plan.rows.ood, [backend.settings for backend in plan.backends]
+    ood, backends = plan.ood, [backend.settings for backend in plan.backends]
     values = [asdict(settings) | _attributed_label(settings, plan.task) for settings in backends]
     lines = (settings_line(*pair) for pair in zip([settings.name for settings in backends], values, strict=True))
     libraries = dict.fromkeys(name for settings in backends for name in settings.libraries)
     return Provenance(
         data=Data(ood.origin, len(ood.examples), ood.fingerprint),
-        population=len(plan.rows.population),
+        population=len(plan.population),
         attribution=",".join(lines),
         error=plan.settings.measure or None,
         settings=values[0],
@@ -597,7 +559,7 @@ MAX_TEXT_CHARACTERS = 300
 
 def _row_results(plan: Plan, answered: Sequence[ModelResponses]) -> tuple[RowResult, ...]:
     """Return predictions for the labelled rows; without labels if a model has none, or a row has no true label."""
-    task, rows = plan.task, plan.rows.population
+    task, rows = plan.task, plan.population
     predictions_of = {reply.model.name: population_answers(reply).predictions for reply in answered}
     answers_by_name = {
         name: answers for name, predictions in predictions_of.items() if (answers := predictions.answers()) is not None

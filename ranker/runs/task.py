@@ -19,8 +19,6 @@ from ranker.tasks.classes import ClassificationTask, has_labels
 from ranker.tasks.empty import empty_word_question, unlabelled_words
 from ranker.tasks.named import known_tasks, task_class, value_task
 from ranker.tasks.names import NameIndex, fold, is_number, number_of, with_numbers
-from ranker.tasks.text_scores import Score
-from ranker.tasks.texts import TextTask
 from ranker.tasks.values import ValueTask, has_values
 
 SHARED = "own labels"
@@ -107,11 +105,6 @@ def kinds_of_values() -> dict[str, type[ValueTask]]:
     return {name: kind for name in known_tasks() if (kind := task_class(name)) is not None}
 
 
-def task_of_texts(score: Score) -> Task:
-    """Return the task of texts whose outcome is a function of the user's own: (answer, reference) -> score."""
-    return TextTask("text", score)
-
-
 def decide_task(choice: NamedTask = NamedTask(), rows: Sheet | None = None, infos: Sequence[ModelInfo] = ()) -> Task:
     """Decide the task; the first rule that applies counts.
 
@@ -127,9 +120,7 @@ def decide_task(choice: NamedTask = NamedTask(), rows: Sheet | None = None, info
     stand for these in files of answers, too.
 
     Args:
-        choice: what the user named.
         rows: the rows with their labels as written, if any; rows without a label do not count.
-        infos: what the models say of themselves; () without models.
 
     Raises:
         UsageError: there is no such task or set, models differ in their labels, or the labels fit no single task.
@@ -219,11 +210,8 @@ def mask_empty_words(
     """Mask labels of rows that are words for nothing: see `ranker.tasks.empty`.
 
     Args:
-        rows: rows with their labels as written.
         words: words that mean nothing; None takes the usual ones, except those declared as labels by the user, the
             rows' file or the models.
-        choice: what the user named.
-        infos: what the models say of themselves.
 
     Returns:
         The rows, and a sentence for each word.
@@ -305,13 +293,7 @@ def check_common_labels(task: ClassificationTask, rows: Sheet, infos: Sequence[M
 
 
 def unknown_label_notes(task: Task, infos: Sequence[ModelInfo], rows: Iterable[Example]) -> Iterator[Assumption]:
-    """Yield a note for each label of rows that no model has, such as a mistyped one; none if a model names no labels.
-
-    Args:
-        task: of the rows.
-        infos: what the models say of themselves.
-        rows: labelled rows.
-    """
+    """Yield a note on each label of rows that no model has, such as a mistyped one; none if a model names no labels."""
     if not has_labels(task) or not all(info.labels for info in infos):
         return
     theirs = {task.index(name) for info in infos for name in info.labels} - {None}

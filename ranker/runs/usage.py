@@ -21,7 +21,6 @@ class Costing:
     """Part of the cost of models in a run.
 
     Attributes:
-        prices: list of prices.
         prefer: wish for the cheapest or fastest of the models that are good enough; None for the best.
     """
 
@@ -36,8 +35,6 @@ def usage_of(
 
     Args:
         source: pinned.
-        task, examples, machine: of the answers.
-        shelf: cache of the run.
         folder: local folder in which sources keep what they received.
     """
     if not is_metered(source):
@@ -52,25 +49,17 @@ def usage_of(
 
 
 def check_metered(sources: Sequence[Source], prefer: Preference | None) -> None:
-    """Refuse a preference that no source can meet, before any model is asked.
-
-    Raises:
-        UsageError: none of the sources states tokens, time or prices.
-    """
+    """Refuse with a UsageError a preference that no source can meet, before any model is asked."""
     if prefer is not None and not any(map(is_metered, sources)):
         text = "takes what models' answers cost, which logs and servers state, and none of these models"
         raise UsageError.about("prefer", text)
 
 
 def mean_usages(usages: Mapping[str, RowUsage | None], prices: Prices = NO_PRICES) -> dict[str, ModelUsage]:
-    """Return the mean usage of each model of which something is known.
+    """Return the mean usage of each model of which something is known; prices of the list come before those of a log.
 
     Prices in another currency than that of the list, or else of the first model with a price, cannot be compared, and
     are left out.
-
-    Args:
-        usages: model -> its usage, row by row.
-        prices: list of prices, which come before those that a log states.
     """
     priced = {name: usage.priced(prices, name) for name, usage in usages.items() if usage is not None}
     currencies = [usage.currency for usage in priced.values() if usage.means["money"][1]]

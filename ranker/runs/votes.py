@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -114,14 +114,7 @@ def likeness_beside(
 ) -> tuple[dict[Unit, float] | None, tuple[str, ...]]:
     """Return how much more like others the first answer of two is, and notes; None if answers cannot be compared.
 
-    Args:
-        people: rows and models that are compared; the numbers of units are those of it.
-        answering: the models; None if they are not known.
-        voted: ids of rows that people voted on.
-        runtime: how models are asked; its store keeps comparisons.
-
-    Raises:
-        UsageError: the models answered none of the rows.
+    Rows that people voted on are compared in any case; a UsageError if the models answered none of the rows.
     """
     if answering is None or len({model.name for model in answering.models.models} & {*people.models}) < LEAST_ALIKE:
         return None, ()
@@ -137,11 +130,7 @@ def likeness_beside(
 
 
 def _relative_lengths(people: Votes, answering: Answering | None, runtime: Runtime) -> Floats:
-    """Return (V,) how much longer the first answer of each vote is, from -1 to 1; 0 where that is unknown.
-
-    Raises:
-        UsageError: the answers are neither in the file nor known.
-    """
+    """Return (V,) how much longer the first answer of each vote is, from -1 to 1; 0 where that is unknown."""
     longer = people.longer
     if answering is not None and np.isnan(longer).all():
         lengths = np.full((len(people.models), len(people.rows)), np.nan)
@@ -170,14 +159,7 @@ def verdicts_beside(
 ) -> dict[str, tuple[dict[Unit, float], int]]:
     """Return what judges say of every two models on each row, read or asked for, and how many answers failed.
 
-    Args:
-        judges: the judges; a file of votes, of marks, or a language model each.
-        people: rows and models that are compared; the numbers of units are those of it.
-        answering: the models whose answers are judged; None if they are not known.
-        limits, runtime: as for `rank_votes`.
-
-    Raises:
-        UsageError, ModelError: as `rank_votes`.
+    The numbers of units are those of `people`, the rows and models that are compared.
     """
     to_ask = judges.asked if judges.references else {}
     verdicts: dict[str, tuple[dict[Unit, float], int]] = {}
@@ -199,32 +181,32 @@ def _verdicts_of(votes: Votes) -> dict[Unit, float]:
 
 
 def _verdicts_in(name: str, reference: str | Path, people: Votes, limits: Limits) -> dict[Unit, float]:
-    """Return the verdicts in a judge's file: of votes, else of marks.
-
-    Raises:
-        UsageError: it says nothing of these rows and models.
-    """
-    models = {model: place for place, model in enumerate(people.models)}
-    rows = {row: place for place, row in enumerate(people.rows)}
+    """Return the verdicts in a judge's file: of votes, else of marks."""
     try:
         judged = read_votes(Path(reference), limits)
     except UsageError:  # of which a file without votes is one
         return _verdicts_by(name, marks_of(name, reference, limits), people)
-    verdicts = {}
-    for (row, a, b), value in _verdicts_of(judged).items():
-        pair = judged.models[a], judged.models[b]
-        if judged.rows[row] in rows and {*pair} <= {*models}:
-            unit, for_first = unit_of(rows[judged.rows[row]], models[pair[0]], models[pair[1]], (value + 1) / 2)
-            verdicts[unit] = 2 * for_first - 1
-    return _some(name, verdicts, people)
+    by_name = (
+        ((judged.rows[row], judged.models[a], judged.models[b]), verdict)
+        for (row, a, b), verdict in _verdicts_of(judged).items()
+    )
+    return _units(name, by_name, people)
+
+
+def _units(name: str, verdicts: Iterable[tuple[tuple[str, str, str], float]], people: Votes) -> dict[Unit, float]:
+    """Return a judge's verdicts, by the id of a row and two models, as units of people's votes; refuse none."""
+    models = {model: place for place, model in enumerate(people.models)}
+    rows = {row: place for place, row in enumerate(people.rows)}
+    units = {}
+    for (row, a, b), verdict in verdicts:
+        if row in rows and {a, b} <= {*models}:
+            unit, for_first = unit_of(rows[row], models[a], models[b], (verdict + 1) / 2)
+            units[unit] = 2 * for_first - 1
+    return _some(name, units, people)
 
 
 def _verdicts_by(name: str, marks: JudgeMarks, people: Votes) -> dict[Unit, float]:
-    """Return the differences of a judge's marks as verdicts, in units of their spread.
-
-    Raises:
-        UsageError: it says nothing of these rows and models.
-    """
+    """Return the differences of a judge's marks as verdicts, in units of their spread."""
     models = {model: place for place, model in enumerate(people.models)}
     rows = {row: place for place, row in enumerate(people.rows)}
     shared = {models[model]: marks.values[model] for model in marks.models if model in models}
@@ -239,17 +221,8 @@ def _asked(
     if not all(map(compares, judge.unpinned)):
         marks = ask(judge, answering, runtime)
         return {name: (_verdicts_by(name, of_judge, people), of_judge.failed) for name, of_judge in marks.items()}
-    models = {model: place for place, model in enumerate(people.models)}
-    rows = {row: place for place, row in enumerate(people.rows)}
-    verdicts: dict[str, tuple[dict[Unit, float], int]] = {}
-    for name, (of_pairs, failed) in ask_verdicts(judge, answering, runtime).items():
-        units = (
-            (*unit_of(rows[row], models[a], models[b], (verdict + 1) / 2),)
-            for (row, a, b), verdict in of_pairs.items()
-            if row in rows and {a, b} <= {*models}
-        )
-        verdicts[name] = _some(name, {unit: 2 * for_first - 1 for unit, for_first in units}, people), failed
-    return verdicts
+    by_prompt = ask_verdicts(judge, answering, runtime)
+    return {name: (_units(name, of_pairs.items(), people), failed) for name, (of_pairs, failed) in by_prompt.items()}
 
 
 def _some(name: str, verdicts: dict[Unit, float], people: Votes) -> dict[Unit, float]:

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from ranker.domains.parts import MAX_SETS
-from ranker.errors import RankModelsError, UsageError
+from ranker.errors import UsageError
 from ranker.results.over_tasks import OverTasks
 from ranker.results.ranking import Ranking
 from ranker.runs.decide import decide_plan
-from ranker.runs.gather import RunInputs, RunRows, gather_without_truth
+from ranker.runs.gather import RunInputs, gather_without_truth
 from ranker.runs.inspected import Models
+from ranker.runs.over_tasks import decide_all
 from ranker.runs.plan import plan
 from ranker.runs.rows import RowsFile
 from ranker.runs.signatures import checked
 from ranker.runtime.runtime import Runtime
-from ranker.scoring.over_tasks import TaskOutcomes, parts, task_outcomes
+from ranker.scoring.over_tasks import parts
 from ranker.scoring.score import Evidence
 from ranker.tasks.metrics import LabelScore
 
@@ -68,40 +69,30 @@ def decide_within(
     """
     rows_file = rows if isinstance(rows, RowsFile) else RowsFile(Path(rows))
     inputs = gather_without_truth(models, replace(rows_file, columns={**rows_file.columns, "cluster": (column,)}))
-    values = dict.fromkeys(example.group for example in inputs.rows.population)
+    values = dict.fromkeys(example.group for example in inputs.population)
     if not 2 <= len(values) <= MAX_SETS:
         examples = ", ".join(list(values)[:3])
         predicate = (
             f"must name a column with 2 to {MAX_SETS} values (got {len(values)} in {rows_file.file}: {examples})"
         )
         raise UsageError.about("within", predicate, len(values), allowed=(2, MAX_SETS))
-    outcomes: dict[str, TaskOutcomes] = {}
-    failures: dict[str, str] = {}
-    first = None
-    for value in values:
-        try:
-            ranking = decide_plan(plan(_part(inputs, value), evidence, metric=metric), seed, runtime)
-        except RankModelsError as error:
-            failures[value], first = str(error), first or error
-            continue
-        outcomes[value] = task_outcomes(ranking, [""] * len(ranking.table.examples))
-        if ranking.header.failures:
-            failures[value] = "; ".join(f"{model}: {reason}" for model, reason in ranking.header.failures.items())
-    complete = {value: outcome for value, outcome in outcomes.items() if value not in failures}
-    if not complete:
-        raise first or RankModelsError(f"no part can be decided; {next(iter(failures.items()))}")
+
+    def ask(value: str) -> tuple[Ranking, Sequence[str]]:
+        ranking = decide_plan(plan(_part(inputs, value), evidence, metric=metric), seed, runtime)
+        return ranking, [""] * len(ranking.table.examples)
+
+    outcomes, failures, complete = decide_all([*values], ask, "part")
     names, scores = parts(complete, {})
     rankings = {value: outcome.ranking for value, outcome in outcomes.items()}
-    return OverTasks(
-        names, scores, rankings, failures=failures, notes=(best_model_note({v: rankings[v] for v in complete}),)
-    )
+    note = best_model_note({value: rankings[value] for value in complete})
+    return OverTasks(names, scores, rankings, failures=failures, notes=(note,))
 
 
 def _part(inputs: RunInputs, value: str) -> RunInputs:
     """Return the rows of one value as a set; they count as independent."""
-    examples = tuple(replace(row, group="") for row in inputs.rows.population if row.group == value)
-    ood = replace(inputs.rows.ood, name=value, examples=examples, population=len(examples))
-    return replace(inputs, rows=RunRows(ood, examples))
+    examples = tuple(replace(row, group="") for row in inputs.population if row.group == value)
+    ood = replace(inputs.ood, name=value, examples=examples, population=len(examples))
+    return RunInputs(inputs.inspected, ood, examples, in_domain=inputs.in_domain)
 
 
 def best_model_note(rankings: Mapping[str, Ranking]) -> str:

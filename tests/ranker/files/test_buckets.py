@@ -119,7 +119,7 @@ def test_a_folder_or_a_pattern_of_rows_is_a_pool(name):
     put("/team/b.jsonl", "".join(json.dumps({**row, "prediction": "good"}) + "\n" for row in labelled))
     models = ["memory://team/a.jsonl", "b=memory://team/b.jsonl"]
     found = gather_without_truth(models, labelled, f"memory://team/{name}")
-    assert [row.segments[0] for row in found.rows.pool] == [f"Row {part}{n}." for part in range(2) for n in range(3)]
+    assert [row.segments[0] for row in found.pool] == [f"Row {part}{n}." for part in range(2) for n in range(3)]
     assert [model.name for model in found.inspected.models] == ["a", "b"]
 
 

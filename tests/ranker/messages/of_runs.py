@@ -51,7 +51,7 @@ from ranker.results.gate import Gate
 from ranker.results.ranking import Ranking
 from ranker.results.table import ScoreTable
 from ranker.runs.explain import explain
-from ranker.runs.gather import RunInputs, RunRows
+from ranker.runs.gather import RunInputs
 from ranker.runs.label_predictions import LabelSettings
 from ranker.runs.plan import check_shortcut
 from ranker.runs.rank import check_draws
@@ -224,7 +224,7 @@ MESSAGES = [
                               MOOD, SimpleNamespace(precomputed=False)),
      "`factors`: SUM-DIFF explains the label that a shortcut points to; name it: `shortcut`"),
     ("a label of a shortcut that there is not",
-     lambda _: RunInputs(None, RunRows(load_set("hans-sub", limit=4), ())).with_shortcut("mild"),
+     lambda _: RunInputs(None, load_set("hans-sub", limit=4), ()).with_shortcut("mild"),
      "there is no label of nli 'mild'; known: non-entailment, entailment"),
     ("a backend", lambda _: Evidence("ik"),
      "there is no attribution backend 'ik'; known: none, ig, shap, lime, occlusion, phrases"),

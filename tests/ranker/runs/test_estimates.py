@@ -120,10 +120,8 @@ def test_what_nobody_can_identify_has_no_memory(world, tmp_path):
             assert method.estimate(*world, DRAWS)[0, 0] == value
 
 
-def test_without_a_store_or_a_pool_nothing_is_kept(world, tmp_path):
+def test_without_a_pool_nothing_is_kept(world, tmp_path):
     """The methods are as they were; so are those that take many draws, which are fast."""
-    with cache_methods(SLOW, world[0], None) as methods_:
-        assert list(methods_) == SLOW
     with cache_methods(SLOW, None, Store(tmp_path)) as methods_:
         assert list(methods_) == SLOW
     quick = [one for one in methods.BUILTIN if one.draws == MANY]

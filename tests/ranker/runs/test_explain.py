@@ -54,7 +54,7 @@ def collected(plan, runtime):
     """What canned models say, as `collect` has it."""
     answered, failures = [], {}
     assert not plan.hidden_word_requests  # which nothing is shown of
-    for model in plan.inputs.inspected.models:
+    for model in plan.inspected.models:
         try:
             said = {name: model.made_of(request) for name, request in plan.questions(model).items()}
             answered.append(ModelResponses(model, "", said, ()))

@@ -104,7 +104,7 @@ def asked(models, labels, label_map=None):
     """The task of models and rows that meet."""
     options = SourceOptions(label_map)
     given = [replace(model, options=options) for model in models]
-    return gather_without_truth(given, rows(*labels)).rows.ood
+    return gather_without_truth(given, rows(*labels)).ood
 
 
 @pytest.mark.parametrize(
@@ -208,7 +208,7 @@ def test_a_pool_is_read_from_wherever_it_is(kind, models, tmp_path):
     frame.to_csv(file, index=False)
     known = {"mappings": rows, "a data frame": frame, "a path": file, "its name": str(file)}
     pool = known.get(kind) if kind in known else sets.unlabelled(rows)
-    found = gather_without_truth(models(POLAR, POLAR), [{"text": "It rang.", "label": "negative"}], pool).rows
+    found = gather_without_truth(models(POLAR, POLAR), [{"text": "It rang.", "label": "negative"}], pool)
     assert [row.segments for row in found.pool] == [(text,) for text in (*TEXTS, "It rang.")]
     assert [row.target for row in found.pool[:3]] == [None] * 3
 
@@ -222,7 +222,7 @@ def test_a_pool_larger_than_is_read_is_sampled_with_its_labelled_rows(kind, mode
     if kind == "examples":
         pool = sets.unlabelled(pool)
     labelled = [{"text": "Row 70.", "label": "negative"}, {"text": "Row 3.", "label": "positive"}]
-    runs = [gather_without_truth(models(POLAR, POLAR), labelled, pool).rows for _ in range(2)]
+    runs = [gather_without_truth(models(POLAR, POLAR), labelled, pool) for _ in range(2)]
     numbers = [int(row.segments[0][4:-1]) for row in runs[0].pool]
     assert set(numbers) == {3, 70, *sample_rows(100, 10).tolist()}
     assert numbers == sorted(numbers)

@@ -146,6 +146,6 @@ def test_a_streamed_data_set_is_a_pool(folder):
     rows = [{"id": f"s{n}", "text": f"Row {n} of the stream."} for n in range(SIZE)]
     stream = datasets.Dataset.from_list(rows).to_iterable_dataset()
     models = [str(folder / f"{name}.csv") for name in ("alpha", "beta")]
-    found = gather_without_truth(models, folder / "ten.csv", stream).rows
+    found = gather_without_truth(models, folder / "ten.csv", stream)
     drawn = [row.id for row in found.pool if row.id.startswith("s")]
     assert drawn == [f"s{n}" for n in sample_rows(SIZE, DRAWN)]

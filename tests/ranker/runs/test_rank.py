@@ -5,7 +5,6 @@ import json
 import shutil
 from importlib import import_module
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -20,11 +19,11 @@ from ranker.datasets import sets
 from ranker.errors import ModelError, UnknownName, UsageError
 from ranker.report.ranking import answer
 from ranker.runs.collect import RunResponses, dry_run_lines
-from ranker.runs.gather import RunInputs, RunRows, gather_without_truth
+from ranker.runs.gather import RunInputs, gather_without_truth
 from ranker.runs.inspected import inspect_models
 from ranker.runs.plan import plan
 from ranker.runs.rows import RowsFile
-from ranker.runs.run_measurements import header
+from ranker.runs.run_measurements import provenance
 from ranker.runtime import worker
 from ranker.runtime.runtime import Runtime
 from ranker.scoring.diagnostics import judge_attributions, quality_of
@@ -423,11 +422,10 @@ def test_a_backend_is_found_whatever_its_case():
 def test_the_label_that_was_asked_for_is_told(shortcut, target, shown):
     """By name, where it is not the one that the task has by itself, the shortcut's or the last."""
     task = ClassificationTask("three", ("no", "maybe", "yes"), shortcut=shortcut)
-    rows = RunRows(sets.LabelledDataset("mine", task, (), 0), ())
-    made = plan(RunInputs(inspect_models("hans-sub-mini"), rows), Evidence(SHAPSettings(target=target), factors=()))
-    found = SimpleNamespace(left_out={}, pool=None, failed_factors=(), quality={}, notes=())
-    of = header(made, RunResponses((), {}), found, 0, 10, Machine())
-    assert of.provenance.attribution == settings_line("shap", of.provenance.settings) == shown
+    inputs = RunInputs(inspect_models("hans-sub-mini"), sets.LabelledDataset("mine", task, (), 0), ())
+    made = plan(inputs, Evidence(SHAPSettings(target=target), factors=()))
+    of = provenance(made, RunResponses((), {}), Machine())
+    assert of.attribution == settings_line("shap", of.settings) == shown
 
 
 @pytest.mark.slow
