@@ -23,7 +23,7 @@ Bools = npt.NDArray[np.bool_]
 Output = Literal["margin", "logit", "probability"]
 """Attributed number of a network's answer: the log-odds of a class, its logit, or its probability."""
 
-Norm = Literal["raw", "l1", "max"]
+Norm = Literal["raw", "l1"]
 """Divisor of an example's scores: nothing, the sum of their magnitudes, or the greatest of these."""
 
 SPECIAL = -1
@@ -264,7 +264,7 @@ class Attributions:
         return replace(self, target=label, scores=-self.scores)
 
     def normalised(self, norm: Norm) -> Attributions:
-        """Return the attributions on another scale: "raw" unchanged, "l1" or "max" divided by that norm of the scores.
+        """Return the attributions on another scale: "raw" unchanged, "l1" divided by the sum of their magnitudes.
 
         Scores that are all zero stay so.
 
@@ -276,8 +276,7 @@ class Attributions:
         """
         if norm == "raw" or not self.scores.any():
             return self
-        magnitudes = np.abs(self.scores)
-        return replace(self, scores=self.scores / (magnitudes.sum() if norm == "l1" else magnitudes.max()))
+        return replace(self, scores=self.scores / np.abs(self.scores).sum())
 
     @cached_property
     def word_scores(self) -> Floats:

@@ -10,16 +10,14 @@ import math
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeGuard
 
-from ranker.attribution import backends_of
-from ranker.attribution.settings import Hiding, Settings
 from ranker.commands import custom, judge_options, stderr
 from ranker.commands.options import records
 from ranker.commands.outputs import format_of_path
-from ranker.commands.program import flag_error
+from ranker.commands.program import flag_error, refuse
 from ranker.datasets import sets
 from ranker.datasets.mapping import parse_label_map, unique_label_map
 from ranker.datasets.sets import LabelledDataset
@@ -37,7 +35,7 @@ from ranker.runs.gather import gather_with_truth, gather_without_truth
 from ranker.runs.inspected import InspectedModels, check_connected, inspect_models, inspect_references, unread_options
 from ranker.runs.judges import JudgedRun, holds_marks, with_judges
 from ranker.runs.over_tasks import MatchedTasks, match_tasks
-from ranker.runs.plan import BACKEND, Plan, plan
+from ranker.runs.plan import Plan, plan
 from ranker.runs.rank import evaluate_plan
 from ranker.runs.rows import NamedDataset, RowsFile, UnlabelledRows
 from ranker.runs.task import NamedTask, takes_values
@@ -129,26 +127,13 @@ def evidence(values: OptionValues) -> Evidence:
     """Return what models are ranked by: ``--attribution``, ``--factors``, ``--methods`` and their rules."""
     factor_names = _names("factors", values["factor_names"])
     return Evidence(
-        attribution=_backends(values) if values["hide"] else values["attribution"],
+        attribution=values["attribution"],
         factors=None if factor_names is None else tuple(custom.factors(factor_names)),
         methods=_methods(values, _names("methods", values.get("method_names"))),
         target=values.get("target", "declared"),
         norm=values.get("norm", "raw"),
         shortcut=values["shortcut"],
     )
-
-
-def _backends(values: OptionValues) -> tuple[Settings, ...]:
-    """Return the backends of ``--attribution``, of which those that hide words hide separators, too.
-
-    Raises:
-        UsageError: none of them hides words.
-    """
-    backends = backends_of(values["attribution"] or BACKEND)
-    if not any(isinstance(backend, Hiding) for backend in backends):
-        names = listed([backend.name for backend in backends])
-        raise UsageError.about("hide", f"is for backends that hide words, and {names} hides none", values["hide"])
-    return tuple(replace(backend, separators=True) if isinstance(backend, Hiding) else backend for backend in backends)
 
 
 def _methods(values: OptionValues, names: Sequence[str] | None) -> tuple[PoolMethod, ...]:
@@ -465,14 +450,11 @@ def check_mode(values: OptionValues) -> None:
         UsageError: the command line has one.
     """
     if values["data"] or decides_on_own(values):
-        refused = dict.fromkeys(FOR_A_SET, "`--ood`, without `--data`")
+        refuse(values, FOR_A_SET, "is for `--ood`, without `--data`")
     else:
-        refused = dict.fromkeys(FOR_OWN_ROWS, "`--data`")
+        refuse(values, FOR_OWN_ROWS, "is for `--data`")
     if not (values["data"] or values.get("texts")):
-        refused["task"] = "the rows of `--data FILE`"
-    for name, mode in refused.items():
-        if values.get(name) is not None:
-            raise flag_error(name, f"is for {mode}", values[name])
+        refuse(values, ["task"], "is for the rows of `--data FILE`")
     if values.get("pool_from_unlabelled") and values["pool"]:
         raise flag_error("pool_from_unlabelled", "is for rows of one file, without `--pool`", True)
     if values.get("not_worse_than") and values["pool"]:
@@ -480,9 +462,8 @@ def check_mode(values: OptionValues) -> None:
     if values.get("voters") and not (values["ood_name"] or values["pool"] or values["pool_from_unlabelled"]):
         raise flag_error("voters", "vote on the rows of `--pool`; name it", values["voters"][0])
     judge_options.check(values)
-    for name in ("by", "allow_absent"):
-        if values.get(name) is not None and not values.get("not_worse_than"):
-            raise flag_error(name, "is for `--not-worse-than`", values[name])
+    if not values.get("not_worse_than"):
+        refuse(values, ("by", "allow_absent"), "is for `--not-worse-than`")
     if math.isnan(values.get("by") or 0):
         raise flag_error("by", "must be between 0 and 1 (got nan)", values["by"], allowed=(0, 1))
     if values["columns"] and not (values["data"] or values.get("in_domain")):
@@ -509,14 +490,9 @@ def draws(value: str) -> int | Literal["exact"]:
 
 
 def format_name(values: OptionValues) -> str:
-    """Return ``--format``, or the format of ``--pairs``, or that of the ending of ``--output``."""
-    if not values.get("pairs"):
-        endings = {form.ending: name for name, form in reversed(FORMATS.items())}
-        return values["format_name"] or format_of_path(values["output"], endings) or "table"
-    if values["format_name"] not in (None, "pairs"):
-        name = values["format_name"]
-        raise flag_error("pairs", f"is a format of its own (got `--format {name}` beside it)", name)
-    return "pairs"
+    """Return ``--format``, or that of the ending of ``--output``."""
+    endings = {form.ending: name for name, form in reversed(FORMATS.items())}
+    return values["format_name"] or format_of_path(values["output"], endings) or "table"
 
 
 def columns(text: str | None, extra_roles: Sequence[str] = ()) -> dict[str, list[str]]:

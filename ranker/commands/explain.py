@@ -56,7 +56,7 @@ from ranker.sources.options import Heading
     help="Label to explain: positive scores speak for it.  [default: the shortcut's]",
 )
 @options.MODELS
-@options.flags_from(*options.records())
+@options.flags_from(*options.records(), without=options.WITHOUT_PRICES)
 @options.ATTRIBUTION
 @options.DATA_DIR
 @options.INCLUDE

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ranker.commands.program import flag_error
+from ranker.commands.program import flag_error, refuse
 from ranker.errors import look_up
 from ranker.runs.judges import Judges
 from ranker.sources import kinds
@@ -23,14 +23,12 @@ def check(values: Mapping[str, Any]) -> None:
     Raises:
         UsageError: the command line has one.
     """
-    for name in WITHOUT_JUDGES if values.get("judges") else ():
-        if values.get(name):
-            raise flag_error(name.removesuffix("_name"), "is not read beside `--judge`", values[name])
+    if values.get("judges"):
+        refuse(values, WITHOUT_JUDGES, "is not read beside `--judge`")
+    else:
+        refuse(values, ("judge_prompts", "judge_directions"), "is for `--judge`")
     if values.get("judges") and values["pool"] and not values["data"] and values.get("scale") is not None:
         raise flag_error("range", "is of people's marks, which are `--data` beside `--pool`", values["scale"])
-    for name in ("judge_prompts", "judge_directions"):
-        if values.get(name) and not values["judges"]:
-            raise flag_error(name.removesuffix("s"), "is for `--judge`", values[name][0])
 
 
 def judges(values: Mapping[str, Any], options: SourceOptions, shelf: ResourceCache) -> Judges:

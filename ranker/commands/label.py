@@ -150,7 +150,7 @@ LOG_OPTIONS = ("strict", "verbose", "quiet")
 @options.MODELS
 @options.VOTERS
 @options.JUDGES
-@options.flags_from(*options.records())
+@options.flags_from(*options.records(), without=options.WITHOUT_PRICES)
 @options.INCLUDE
 @options.MACHINE
 @options.WORKERS

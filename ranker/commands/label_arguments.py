@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ranker.commands import arguments, custom, judge_options
 from ranker.commands.arguments import OptionValues
-from ranker.commands.program import flag_error
+from ranker.commands.program import flag_error, refuse
 from ranker.files.buckets import local_path
 from ranker.progress import Progress
 from ranker.runs.inspected import InspectedModels, inspect_models
@@ -74,8 +74,7 @@ def form_of(values: OptionValues) -> Form | None:
         return None
     if values["votes"] and values["marks"]:
         raise flag_error("votes", "and `--marks` ask for two things; choose one", True)
-    if unread := next((name for name in NOT_OF_ANSWERS if values[name]), None):
-        raise flag_error(unread.removesuffix("_name"), f"is not read beside `--{option}`", values[unread])
+    refuse(values, NOT_OF_ANSWERS, f"is not read beside `--{option}`")
     if option == "marks":
         return marks(values["scale"] or SCALE)
     if values["scale"] is not None:

@@ -160,11 +160,6 @@ LISTS: dict[str, Callable[[], Iterator[str]]] = {
 """Argument of `ls` -> its lines."""
 
 
-def names(list_name: str) -> Iterator[str]:
-    """Yield the names in a list, with which its lines begin, each once."""
-    yield from dict.fromkeys(line.split()[0] for line in LISTS[list_name]() if not line.startswith(" "))
-
-
 @click.command()
 @click.argument("what", metavar=f"[{'|'.join(LISTS)}]", default="ood")
 @click.option(

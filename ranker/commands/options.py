@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, reduce
 from pathlib import Path
-from textwrap import fill
+from textwrap import wrap
 from typing import Any
 
 import click
@@ -61,6 +60,9 @@ class HeadedCommand(click.Command):
     def __init__(self, *arguments: Any, examples: Mapping[str, tuple[str, ...]] | None = None, **settings: Any) -> None:
         super().__init__(*arguments, **settings)
         self.examples = examples or {}
+        self.is_long = len(self.params) > MANY_OPTIONS
+        if self.is_long:
+            option(Heading.OUTPUT, "--help-all", **HELP_ALL)(self)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse arguments; refuse an option that takes one value and has two, of which the first would be lost."""
@@ -84,37 +86,51 @@ class HeadedCommand(click.Command):
             yield argument
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the headings in their order, those of packages last; under each its examples and its options."""
-        sections: dict[str, list[tuple[str, str]]] = {heading: [] for heading in Heading}
+        """Write the headings in their order, those of packages last; under each its examples and its options.
+
+        Of a long list, options that are not common have their names alone, unless `--help-all` asks for all.
+        """
+        sections: dict[str, list[click.Option]] = {heading: [] for heading in Heading}
         for parameter in self.get_params(ctx):
-            if isinstance(parameter, click.Option) and (entry := parameter.get_help_record(ctx)) is not None:
-                sections.setdefault(getattr(parameter, "heading", Heading.OUTPUT), []).append(entry)
-        for heading, entries in sections.items():
-            if entries:
-                lines = (*self.examples.get(heading, ()), "", *_option_lines(entries, formatter.width))
+            if isinstance(parameter, click.Option):
+                sections.setdefault(getattr(parameter, "heading", Heading.OUTPUT), []).append(parameter)
+        names_alone, width = self.is_long and HELP_ALL_KEY not in ctx.meta, formatter.width - 2
+        for heading, options in sections.items():
+            if names_alone and heading != Heading.COMMON:
+                lines = wrap(", ".join(max(option.opts, key=len) for option in options), width, break_on_hyphens=False)
+            else:
+                lines = [*self.examples.get(heading, ()), "", *_option_lines(options, ctx, width)]
+            if options:
                 formatter.write("".join((f"\n{heading}:\n", *(f"  {line}".rstrip() + "\n" for line in lines))))
 
 
-def _option_lines(entries: list[tuple[str, str]], width: int) -> Iterator[str]:
+def _option_lines(options: Sequence[click.Option], ctx: click.Context, width: int) -> Iterator[str]:
     """Yield a line for each option's names and lines for its help; long words, such as paths, are not broken."""
-    for names, text in entries:
+    indent = " " * 6
+    for names, text in filter(None, (option.get_help_record(ctx) for option in options)):
         yield names
-        indent = " " * 6
-        with_names = LISTED.sub(_names_in_list, text)
-        yield from fill(
-            with_names, width - 2, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False,
-            break_long_words=False,
-        ).splitlines()  # fmt: skip
+        yield from wrap(
+            text, width, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False
+        )
 
 
-LISTED = re.compile(r"\{([a-z]+)\}")
-"""Place of a help text where the names in a list of `rank-models ls` stand, packages' names too."""
+MANY_OPTIONS = 40
+"""Options of a command of which `--help` describes all."""
+
+HELP_ALL_KEY = f"{__name__}.help_all"
 
 
-def _names_in_list(match: re.Match[str]) -> str:
-    from ranker.commands.ls import names
+def _show_all(ctx: click.Context, parameter: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        ctx.meta[HELP_ALL_KEY] = True
+        click.echo(ctx.get_help())
+        ctx.exit()
 
-    return ", ".join(names(match[1]))
+
+HELP_ALL: dict[str, Any] = {
+    "is_flag": True, "is_eager": True, "expose_value": False, "callback": _show_all,
+    "help": "Show all options with their descriptions and examples, and exit.",
+}  # fmt: skip
 
 
 def set_names(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
@@ -175,7 +191,7 @@ MODELS = combine(
         metavar="PATH ...",
         help="Models to compare: directories, folders of checkpoints, hub ids (org/name@revision), GGUF files, "
         "suite.json files, embedded suites; or files of answers: tables of predictions (answers.csv, "
-        "wide.parquet#gpt), logs ({logs}). NAME=PATH names a model.  [default: the "
+        "wide.parquet#gpt), logs (`rank-models ls logs`). NAME=PATH names a model.  [default: the "
         "set's embedded mini suite]",
     ),
     click.argument("more_models", nargs=-1, metavar="", shell_complete=files),
@@ -232,6 +248,10 @@ ROW_OPTIONS = ("empty_words", "encoding")
 """Options of tables that also apply to files of rows, and are listed with those."""
 
 
+WITHOUT_PRICES = (*ROW_OPTIONS, "prices")
+"""The same, and what only `run` reads."""
+
+
 def flag(record: type, name: str) -> Option:
     """Return the option for a field of an options record."""
     spec = flags_of(record)[name]
@@ -261,14 +281,14 @@ def records() -> tuple[type, ...]:
     return (TableOptions, LogOptions, CheckpointOptions, LMOptions, EndpointOptions, *added_kinds())
 
 
-def flags_from(*records: type) -> Option:
+def flags_from(*records: type, without: Sequence[str] = ROW_OPTIONS) -> Option:
     """Return the options of records, each once; those that several records share come last."""
     first: dict[str, type] = {}
     for record in records:
         for name in flags_of(record):
             first.setdefault(name, record)
     shared = [name for name in first if sum(name in flags_of(record) for record in records) > 1]
-    names = [name for name in first if name not in (*shared, *ROW_OPTIONS)]
+    names = [name for name in first if name not in (*shared, *without)]
     return combine(*(flag(first[name], name) for name in (*names, *shared)))
 
 
@@ -356,14 +376,8 @@ ATTRIBUTION = combine(
         Heading.METHODS,
         "--attribution",
         metavar="NAME[:KEY=VALUE,...][,NAME ...]",
-        help="Attribution backend ({backends}), with settings to change: ig:steps=50,baseline=pad; or several side by "
+        help="Attribution backend, with settings to change: ig:steps=50,baseline=pad; or several side by "
         "side: shap,lime,ig. See `rank-models ls backends`.  [default: shap, if something reads attributions]",
-    ),
-    option(
-        Heading.METHODS,
-        "--hide",
-        type=click.Choice(["separators"]),
-        help="Hide separators beside words, by shap, lime and occlusion: without, a separator has the score 0.",
     ),
     option(
         Heading.METHODS,
@@ -400,7 +414,7 @@ OWN_ROWS = combine(
         Heading.ROWS,
         "--task",
         metavar="NAME",
-        help="Task of your own rows: {tasks}. See `rank-models ls tasks`.  [default: that of the models' labels, or "
+        help="Task of your own rows: see `rank-models ls tasks`.  [default: that of the models' labels, or "
         "the known task that the labels fit]",
     ),
     option(

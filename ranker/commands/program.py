@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from types import TracebackType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import click
 
@@ -223,6 +223,23 @@ def flag_error(option: str, predicate: str, value: object = None, *, allowed: It
     """
     text = f"`--{option.replace('_', '-')}` {predicate}"
     return UsageError(text, option=option, value=value, allowed=allowed)
+
+
+def refuse(values: Mapping[str, Any], names: Iterable[str], predicate: str) -> None:
+    """Refuse options that say nothing beside the others of a command line.
+
+    Args:
+        values: the command line.
+        names: variables of the options.
+        predicate: rest of the message, which opens with the flag.
+
+    Raises:
+        UsageError: the command line has one.
+    """
+    for name in names:
+        value = values.get(name)
+        if not (value is None or value is False or value == ()):
+            raise UsageError.about(name, predicate, value)
 
 
 def say(message: object, *, err: bool = False) -> None:

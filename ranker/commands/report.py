@@ -21,12 +21,6 @@ from ranker.sources.options import Heading
 @click.argument("files", metavar="RUN ...", type=options.PATH, nargs=-1, required=True)
 @options.FORMAT
 @options.option(
-    Heading.OUTPUT,
-    "--pairs",
-    is_flag=True,
-    help="Short for `--format pairs`: every pair of models, and every row of a decision.",
-)
-@options.option(
     Heading.COMMON,
     "--output",
     "-o",
@@ -41,7 +35,7 @@ def report(**values: Any) -> None:
 
     \b
     rank-models --ood hans-sub --save run.json
-    rank-models report run.json --pairs
+    rank-models report run.json --format pairs
     rank-models report run.json --format html -o report.html
     rank-models report shap.json ig.json lime.json --format html -o pages
     """

@@ -157,11 +157,10 @@ EXAMPLES = {
     Heading.METHODS,
     "--normalise",
     "norm",
-    type=click.Choice(["raw", "l1", "max"]),
+    type=click.Choice(["raw", "l1"]),
     default="raw",
     show_default=True,
-    help="Divisor of the attributions of an example: none (raw), the sum of their magnitudes (l1), or the "
-    "greatest magnitude (max).",
+    help="Divisor of the attributions of an example: none (raw), or the sum of their magnitudes (l1).",
 )
 @options.option(
     Heading.ROWS,

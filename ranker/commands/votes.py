@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ranker.commands import outputs, stderr
-from ranker.commands.program import flag_error
+from ranker.commands.program import flag_error, refuse
 from ranker.errors import look_up
 from ranker.files.buckets import local_path
 
@@ -15,9 +15,6 @@ OTHERS = (
     "factor_names", "prefer",
 )  # fmt: skip
 """Options of `run` that say nothing beside ``--votes``."""
-
-NAMES = {"ood_name": "ood", "factor_names": "factors"}
-"""Variable of an option -> its name, where they differ."""
 
 
 def run(values: Mapping[str, Any], format_name: str) -> None:
@@ -33,9 +30,7 @@ def run(values: Mapping[str, Any], format_name: str) -> None:
     from ranker.sources.base import ResourceCache
 
     look_up("format", format_name, {**FORMATS, **EXPORTS})
-    for name in OTHERS:
-        if values[name]:
-            raise flag_error(NAMES.get(name, name), "is not read beside `--votes`", values[name])
+    refuse(values, OTHERS, "is not read beside `--votes`")
     if bool(values["models"]) != bool(values["pool"]):
         text = "is beside `--votes` for the models' answers: name both `--models` and `--pool`"
         raise flag_error("models" if values["models"] else "pool", text, values["models"] or values["pool"])

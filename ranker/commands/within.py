@@ -7,10 +7,16 @@ from dataclasses import replace
 from typing import Any
 
 from ranker.commands import arguments, outputs, stderr
-from ranker.commands.program import flag_error, name_flags
+from ranker.commands.program import flag_error, name_flags, refuse
 from ranker.errors import look_up
 from ranker.report import GENERAL, over_tasks
 from ranker.runs.within import decide_within
+
+OF_ONE_DECISION = (
+    "pool", "pool_from_unlabelled", "save", "plots", "not_worse_than", "cluster", "method", "prefer", "probe",
+    "in_domain",
+)  # fmt: skip
+"""Options of `run` that are for a single decision."""
 
 
 def run(values: Mapping[str, Any], format_name: str) -> None:
@@ -23,20 +29,7 @@ def run(values: Mapping[str, Any], format_name: str) -> None:
     rows = arguments.own_rows(values, "data")
     if rows is None:
         raise flag_error("within", "is for `--data`: a file of labelled rows with such a column", values["within"])
-    for name in (
-        "pool",
-        "pool_from_unlabelled",
-        "save",
-        "plots",
-        "not_worse_than",
-        "cluster",
-        "method",
-        "prefer",
-        "probe",
-        "in_domain",
-    ):
-        if values[name] is not None:
-            raise flag_error(name, "is for one decision, without `--within`", values[name])
+    refuse(values, OF_ONE_DECISION, "is for one decision, without `--within`")
     look_up("format of several parts", format_name, GENERAL)
     outputs.check(values)
     arguments.check_mode(values)

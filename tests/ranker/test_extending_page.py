@@ -98,20 +98,6 @@ def test_each_is_short_and_in_a_file_of_its_own():
     assert max(map(len, code.values())) < MOST_LINES
 
 
-@pytest.mark.more
-def test_help_lists_what_the_package_adds(program):
-    """Among the tasks, metrics, logs and backends; without a file of ours that names it."""
-    out = " ".join(program("run", "--help").stdout.split())
-    for name, option in {
-        "dates": "--task",
-        "worst-recall": "--metric",
-        "tally": "--models",
-        "alone": "--attribution",
-    }.items():
-        about = out[out.index(f" {option} ") :]
-        assert re.search(rf"[ (,]{name}[,).;]", about[:1500]), (name, about[:1500])
-
-
 @pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("name", "content", "text"),

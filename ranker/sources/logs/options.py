@@ -34,9 +34,9 @@ class LogOptions(AnswerOptions):
 
     metric: str = option(
         "",
-        "Metric to compare models by: {metrics}; bertscore:ENCODER of texts; FILE.py with a function of your own; for "
-        "logs the recorded one, for several tasks acc,sst2=f1. See `rank-models ls metrics`.  [default: accuracy, or "
-        "the first of the task]",
+        "Metric to compare models by: see `rank-models ls metrics`. Texts also have bertscore:ENCODER, and FILE.py has "
+        "a function of your own. Logs have the recorded one, several tasks acc,sst2=f1.  [default: accuracy, or the "
+        "first of the task]",
         metavar="NAME",
         of_run=True,
         heading=Heading.COMMON,

@@ -1,6 +1,7 @@
 """Help: what to type for what one has, flags under headings, completion in shells, no colours where none are wanted."""
 
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -24,7 +25,7 @@ COMMON = ("ood", "data", "pool", "models", "metric", "output")
 def help_of(monkeypatch):
     """Returns the help of a command at a width of 80."""
     monkeypatch.setenv("COLUMNS", "80")
-    return lambda *names: CliRunner().invoke(cli, [*names, "--help"]).stdout
+    return lambda *names, flag="--help": CliRunner().invoke(cli, [*names, flag]).stdout
 
 
 def sections(text):
@@ -67,7 +68,7 @@ def test_nothing_typed_gets_ten_lines():
 
 def test_flags_stand_under_headings(help_of):
     """The common ones come first; then each heading, in the order of `Heading`, with each flag of `run` once."""
-    page = sections(help_of("run"))
+    page = sections(help_of("run", flag="--help-all"))
     titles = [title for title in page if not title.startswith("Usage")]
     assert titles == [*Heading]
     flags = {title: [line.strip().split()[0] for line in page[title] if line.startswith("  -")] for title in titles}
@@ -90,7 +91,7 @@ def test_flags_stand_under_headings(help_of):
 
 def test_each_heading_has_two_examples(help_of):
     """Each can be parsed, and each common flag stands in two or more."""
-    page = sections(help_of("run"))
+    page = sections(help_of("run", flag="--help-all"))
     typed = []
     for title in Heading:
         examples = commands("\n".join(line for line in page[title] if line.startswith("  rank-models")))
@@ -98,6 +99,16 @@ def test_each_heading_has_two_examples(help_of):
         typed += map(parse, examples)
     for name in COMMON:
         assert sum(name.replace("ood", "ood_name") in names for names in typed) >= 2, name
+
+
+@pytest.mark.parametrize("name", ["run", "label", "explain"])
+def test_help_of_many_flags_is_short(help_of, name):
+    """The common ones are described, of the others the names; `--help-all` describes them, and is named."""
+    page, whole = help_of(name), help_of(name, flag="--help-all")
+    assert page.count("\n") < 80 < whole.count("\n")
+    assert "--help-all" in page
+    assert {*re.findall(r"--[a-z-]+", whole)} - {"--no-isolate", "--dry-run"} <= {*re.findall(r"--[a-z-]+", page)}
+    assert ("--prices" in page) == (name == "run")
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -29,15 +29,6 @@ def test_no_model_library_is_loaded(run, monkeypatch):
     assert run("report", "run.json") == (0, report.render(toy(), "table"), "")
 
 
-def test_pairs_are_short_for_their_format(run):
-    """`--pairs` is `--format pairs`, and nothing beside another format."""
-    assert run("report", "run.json", "--pairs") == run("report", "run.json", "--format", "pairs")
-    assert run("report", "run.json", "--pairs")[1] == report.render(toy(), "pairs")
-    status, out, err = run("report", "run.json", "--pairs", "--format", "csv")
-    assert (status, out) == (2, "")
-    assert err == "rank-models: `--pairs` is a format of its own (got `--format csv` beside it)\n"
-
-
 @pytest.mark.parametrize("name", report.TEXTS)
 def test_the_ending_of_a_file_means_its_format(run, tmp_path, name):
     """In capitals, too; that of plain text means the table, which has it before the pairs."""
