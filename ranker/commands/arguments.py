@@ -144,11 +144,7 @@ def _methods(values: OptionValues, names: Sequence[str] | None) -> tuple[PoolMet
 
 
 def _names(option: str, text: str | None) -> list[str] | None:
-    """Return the names of a list that an option takes; None without the option.
-
-    Raises:
-        UsageError: the list is empty.
-    """
+    """Return the names of a list that an option takes; None without the option."""
     names = [name.strip() for name in (text or "").split(",") if name.strip()]
     if text is not None and not names:
         raise UsageError(f"`{option}` names nothing", option=option, value=text)
@@ -160,21 +156,15 @@ class RunRequest:
     """Inputs and settings of `rank-models run`.
 
     Attributes:
-        models: the suite, or models.
         rows: a set whose truth is known, or a user's own labelled rows; None for those in the models' files.
         pool: rows without labels; () without any.
         pool_from_unlabelled: True to use rows without a true label, in the file of the labelled ones, as the pool.
         in_domain: labelled in-domain rows; None without any.
-        evidence: factors, methods and attribution settings.
-        method: method of a decision.
-        metric: metric that compares models; None for the mean outcome.
         probe: K; None for the default.
         draws: B, or "exact".
-        seed: seed of the draws.
         base: model that the others must be no worse than; None for no such check.
         beside: what judges mark; None without any.
         cost: prices, and whether the cheapest is preferred.
-        runtime: how models run.
     """
 
     models: Suite | InspectedModels
@@ -223,11 +213,7 @@ class RunRequest:
 
 
 def tasks(values: OptionValues) -> MatchedTasks | None:
-    """Match the tasks of the named logs, if each place holds several; None if there are none to match.
-
-    Raises:
-        UsageError: there are several, beside voters, judges or a preference, which are of one task.
-    """
+    """Match the tasks of the named logs, if each place holds several; None if there are none to match."""
     bundled = decides_on_own(values) and _references(values)
     several = match_tasks(_references(values), source_options(values)) if bundled else None
     wish = [values["prefer"]] if values["prefer"] else []
@@ -444,11 +430,7 @@ def point_out_sample(values: OptionValues, loaded: LabelledDataset) -> None:
 
 
 def check_mode(values: OptionValues) -> None:
-    """Refuse options of the other mode: a set whose truth is known, or a user's own rows.
-
-    Raises:
-        UsageError: the command line has one.
-    """
+    """Refuse options of the other mode: a set whose truth is known, or a user's own rows."""
     if values["data"] or decides_on_own(values):
         refuse(values, FOR_A_SET, "is for `--ood`, without `--data`")
     else:

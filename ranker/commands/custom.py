@@ -37,11 +37,7 @@ R = TypeVar("R")
 
 
 def available_factors() -> dict[str, Factor]:
-    """Return built-in factors and those of installed packages, by name.
-
-    Raises:
-        UsageError: a package cannot be imported, defines no factor, or claims a name that is taken.
-    """
+    """Return built-in factors and those of installed packages, by name."""
     registry = dict(BUILTIN)
     for origin, module in _installed_modules(FACTORS):
         with _prefix(origin, place=origin):
@@ -50,11 +46,7 @@ def available_factors() -> dict[str, Factor]:
 
 
 def available_methods() -> dict[str, PoolMethod]:
-    """Return built-in methods that see a pool and those of installed packages, by name.
-
-    Raises:
-        UsageError: a package cannot be imported, defines no method, or claims a name that is taken.
-    """
+    """Return built-in methods that see a pool and those of installed packages, by name."""
     registry = {method.name: method for method in methods_.BUILTIN}
     for origin, module in _installed_modules(METHODS):
         with _prefix(origin, place=origin):
@@ -68,9 +60,6 @@ def factors(names: Sequence[str]) -> list[Factor]:
     Args:
         names: names of factors, and files (``.py``) that define some. Files alone mean their factors and the baselines,
             which need no attributions; () means all.
-
-    Raises:
-        UsageError: a file cannot be loaded or defines no factor, or a name is unknown or taken.
 
     Example:
         >>> [factor.name for factor in factors(["acc", "INDEX-DIFF"])]
@@ -96,9 +85,6 @@ def methods(names: Sequence[str]) -> list[PoolMethod]:
         names: names of methods, "all", "none" by itself, and files (``.py``) that define some. Files alone mean the
             default methods and those of the files.
 
-    Raises:
-        UsageError: a file cannot be loaded or defines no method, or a name is unknown or taken.
-
     Example:
         >>> [method.name for method in methods(["surrogate", "mano"])]
         ['SURROGATE', 'MANO']
@@ -121,11 +107,7 @@ def methods(names: Sequence[str]) -> list[PoolMethod]:
 
 
 def metric(place: str, machine: Machine = Machine()) -> Callable[..., float] | None:
-    """Return the metric of ``--metric FILE.py:NAME``, ``bertscore:ENCODER`` or a package; None for others.
-
-    Raises:
-        UsageError: the file or the package cannot be loaded or has no such function, or no encoder is named.
-    """
+    """Return the metric of ``--metric FILE.py:NAME``, ``bertscore:ENCODER`` or a package; None for others."""
     file, _, name = (place, "", "") if place.endswith(".py") else place.rpartition(":")
     if file.endswith(".py"):
         return _file_metric(file, name)
@@ -138,14 +120,6 @@ def metric(place: str, machine: Machine = Machine()) -> Callable[..., float] | N
 def judged_rows(rows: R, metric_name: str | None, machine: Machine) -> tuple[R, str | LabelScore | None]:
     """Return rows whose task judges by a metric of texts of one's own, and None; rows, and one of labels; or both as
     they are.
-
-    Args:
-        rows: of a file, or of a set.
-        metric_name: as typed; None for the task's own.
-        machine: that runs an encoder.
-
-    Raises:
-        UsageError: the metric cannot be loaded, or the rows are no texts; ModelError: there is no such encoder.
     """
     if not metric_name or not (score := metric(metric_name, machine)):
         return rows, metric_name

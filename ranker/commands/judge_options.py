@@ -18,11 +18,7 @@ WITHOUT_JUDGES = ("ood_name", "voters", "pool_from_unlabelled", "in_domain", "no
 
 
 def check(values: Mapping[str, Any]) -> None:
-    """Refuse options that judges do not read, and options of judges without one.
-
-    Raises:
-        UsageError: the command line has one.
-    """
+    """Refuse options that judges do not read, and options of judges without one."""
     if values.get("judges"):
         refuse(values, WITHOUT_JUDGES, "is not read beside `--judge`")
     else:
@@ -35,9 +31,6 @@ def judges(values: Mapping[str, Any], options: SourceOptions, shelf: ResourceCac
     """Return the judges of ``--judge`` by their names; without a name, a judge has that of its file or model.
 
     The options are those of all references. The shelf is that of the models: both have one budget for servers.
-
-    Raises:
-        UsageError: two have one name, or a named direction is of no judge.
     """
     references: dict[str, str] = {}
     for text in values["judges"]:

@@ -27,19 +27,13 @@ class LabellingRequest:
     """Inputs and settings of `rank-models label`.
 
     Attributes:
-        models: the models to choose from.
-        pool: the rows to label, and options that name the task.
         labelled: files of rows labelled by others.
         batch: number of rows to write at once; None in a session.
         label_map: True if the user maps the models' labels.
         output: file of the session; None without one.
         annotator: name of the person who answers; None for the user of this process.
         budget: number of answers in `output` after which to stop; None for no limit.
-        report_command: command that reports on the models by the answers.
-        settings: how rows are picked, and when to stop.
-        runtime: how models run.
         form: what people say of the models' answers; None if they label rows.
-        judges: that judge the same answers.
         documents: file of the texts of documents that are graded; None to show their names.
     """
 
@@ -64,11 +58,7 @@ NOT_OF_ANSWERS = ("batch", "labelled", "documents", "voters", "metric", "rule", 
 
 
 def form_of(values: OptionValues) -> Form | None:
-    """Return what people say of the models' answers: ``--votes`` or ``--marks``; None if they label rows.
-
-    Raises:
-        UsageError: both, or an option of labels beside them.
-    """
+    """Return what people say of the models' answers: ``--votes`` or ``--marks``; None if they label rows."""
     option = next((name for name in ("votes", "marks") if values[name]), "")
     if not option:
         return None

@@ -92,9 +92,6 @@ class BoundedBody:
     """Middleware that reads the body of each request first, and refuses one with more than `MAX_BODY` bytes.
 
     Bytes are counted as they arrive, whatever the headers state. A refused connection is closed.
-
-    Attributes:
-        app: that requests go to.
     """
 
     app: ASGIApp
@@ -133,8 +130,6 @@ class LabelPage:
     """Server of one session's page.
 
     Attributes:
-        session: the session.
-        guidelines: their text.
         token: the secret of the page's address.
         step: number of changes that were made.
         requested: time of the last request with the token, in seconds.
@@ -397,11 +392,7 @@ def bind(port: int) -> socket.socket:
 
 
 def serve(session: SessionFile, bound: socket.socket, guidelines: str) -> None:
-    """Serve a session's page until the session is left, or nobody asks any more.
-
-    Raises:
-        RankModelsError: as `SessionFile.keep`.
-    """
+    """Serve a session's page until the session is left, or nobody asks any more."""
     session.keep()
     server = LabelPage(session, guidelines)
     labelling = session.labelling

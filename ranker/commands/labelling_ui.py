@@ -103,13 +103,6 @@ class Lines:
 def keys_of(labels: tuple[str, ...], keys: str = "") -> dict[str, str]:
     """Return key -> label.
 
-    Args:
-        labels: the labels.
-        keys: of the labels; "" for the usual ones.
-
-    Raises:
-        UsageError: there are more labels than keys.
-
     Example:
         >>> keys_of(("bad", "good"))
         {'1': 'bad', '2': 'good'}

@@ -50,14 +50,7 @@ def path_error(option: str, path: object, problem: str, kind: type[RankModelsErr
 
 
 def check(values: Mapping[str, Any]) -> None:
-    """Refuse output that cannot be written, or would overwrite a file.
-
-    Args:
-        values: the parsed options, with `force`, and those of `FILES` and `FOLDERS` that the command has.
-
-    Raises:
-        UsageError: a path exists and `--force` was not given, it cannot be written, or two are the same.
-    """
+    """Refuse output that cannot be written, or would overwrite a file."""
     paths: dict[Path, str] = {}
     for option in (*FILES, *FOLDERS):
         if values.get(option) is None:
@@ -73,17 +66,7 @@ def check(values: Mapping[str, Any]) -> None:
 
 
 def check_path(path: Path, option: str, *, force: bool = False, folder: bool = False) -> None:
-    """Refuse one path. A device, such as /dev/null, or an empty folder is fine, since nothing can be lost.
-
-    Args:
-        path: path of the file or folder.
-        option: the option that names it.
-        force: True to allow overwriting.
-        folder: True if it must be a folder.
-
-    Raises:
-        UsageError: it exists and `force` is not set, or it cannot be written.
-    """
+    """Refuse one path. A device, such as /dev/null, or an empty folder is fine, since nothing can be lost."""
     with suppress(FileNotFoundError, NotADirectoryError):
         path.lstat()  # raises for an invalid name
     if folder and path.exists() and not path.is_dir():
@@ -100,10 +83,6 @@ def check_path(path: Path, option: str, *, force: bool = False, folder: bool = F
 
 def format_of_path(path: Path | None, formats: Mapping[str, str]) -> str | None:
     """Return the format that the ending of a file means; None without an ending.
-
-    Args:
-        path: path of the file; None without one.
-        formats: ending, without the dot -> format.
 
     Raises:
         UsageError: no format has that ending.
@@ -172,21 +151,13 @@ def write(answer: str | bytes, path: Path | None) -> None:
 
 
 def write_document(document: Document, format_name: str, path: Path | None) -> None:
-    """Write the document to ``--output`` or stdout, and the summary of a step on GitHub.
-
-    Raises:
-        RankModelsError: a file cannot be written.
-    """
+    """Write the document to ``--output`` or stdout, and the summary of a step on GitHub."""
     write(render_document(document, format_name, path), path)
     append_summary(document, format_name)
 
 
 def append_summary(document: Document, format_name: str) -> None:
-    """Append the report to the summary of a step on GitHub, for the format of that name, where there is one.
-
-    Raises:
-        RankModelsError: the summary cannot be written.
-    """
+    """Append the report to the summary of a step on GitHub, for the format of that name, where there is one."""
     summary = os.environ.get(SUMMARY)
     if format_name != "github" or not summary:
         return
@@ -209,11 +180,7 @@ def report_failures(failures: Mapping[str, str]) -> None:
 
 
 def enforce_gate(gate: Gate) -> None:
-    """Print the verdict of ``--not-worse-than``.
-
-    Raises:
-        SystemExit: 3, the check fails.
-    """
+    """Print the verdict of ``--not-worse-than``; exit with 3 if the check fails."""
     say(gate.in_words.replace("\n", "\\n"), err=True)
     if not gate.passes:
         raise SystemExit(NOT_SHOWN)

@@ -65,15 +65,6 @@ def run_program(command: click.Command, name: str, arguments: Sequence[str] | No
 
     Exit status: 0 done; 1 something failed; 2 an argument, or a file that it names, is invalid; 130 stopped by Ctrl-C,
     143 by SIGTERM, 129 by SIGHUP. If the reader of the output closes it early, it is 1, without a message.
-
-    Args:
-        command: the program.
-        name: its name.
-        arguments: without the program's name; None for those of this process.
-        stopped: message for a user who stopped it.
-
-    Raises:
-        SystemExit: always.
     """
 
     stops: list[StopSignal] = []
@@ -185,11 +176,7 @@ def flags(command: click.Command) -> dict[str, str]:
 
 
 def check_flags(command: click.Command) -> None:
-    """Refuse a command with two options of one name, since packages may add options.
-
-    Raises:
-        UsageError: it has such options.
-    """
+    """Refuse a command with two options of one name, since packages may add options."""
     names = [name for parameter in command.params for name in dict.fromkeys((*parameter.opts, parameter.name))]
     if twice := [name for name in names if names.count(name) > 1]:
         raise UsageError(f"a package adds an option that there is already: {twice[0]}", option=twice[0].lstrip("-"))
@@ -226,16 +213,7 @@ def flag_error(option: str, predicate: str, value: object = None, *, allowed: It
 
 
 def refuse(values: Mapping[str, Any], names: Iterable[str], predicate: str) -> None:
-    """Refuse options that say nothing beside the others of a command line.
-
-    Args:
-        values: the command line.
-        names: variables of the options.
-        predicate: rest of the message, which opens with the flag.
-
-    Raises:
-        UsageError: the command line has one.
-    """
+    """Refuse options that say nothing beside the others of a command line."""
     for name in names:
         value = values.get(name)
         if not (value is None or value is False or value == ()):

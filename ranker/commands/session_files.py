@@ -61,10 +61,6 @@ class SessionFile:
     """A session, and the file it is kept in.
 
     Attributes:
-        request: the options.
-        pool: the rows.
-        labelling: the session.
-        column: column of the labels.
         waiting: rows of the file without an answer: key, cells.
         digest: SHA-256 of the file when it was last read or written; "" if there was none.
         states: states of each row at that time, by its key.
@@ -182,11 +178,7 @@ class SessionFile:
         return [name for name, reached in limits.items() if reached]
 
     def answer(self, label: str) -> None:
-        """Record the label of the row that waits, or of its next part, and save it.
-
-        Raises:
-            UsageError: as for `record`.
-        """
+        """Record the label of the row that waits, or of its next part, and save it."""
         assert self.row is not None  # the caller has asked
         parts, key = self.pool.parts(self.row), row_key(self.row)
         left = [part for part in parts if part not in self._begun]
@@ -207,10 +199,6 @@ class SessionFile:
 
     def record(self, entry: Callable[..., None], *label: str) -> None:
         """Record an entry for the row that waits, and save it.
-
-        Args:
-            entry: `tell`, `skip` or `cannot_tell` of the labelling.
-            label: the answer as typed, for `tell`.
 
         Raises:
             UsageError: it is no answer to the row, which goes on waiting, or cannot be kept.
@@ -239,11 +227,7 @@ class SessionFile:
         return self.request.annotator or _user()
 
     def undo(self) -> None:
-        """Undo the last entry, save, and wait for its row again.
-
-        Raises:
-            UsageError: there is nothing to undo.
-        """
+        """Undo the last entry, save, and wait for its row again."""
         if self._begun:
             self._take_back_grade()
             return
@@ -436,11 +420,7 @@ class SessionFile:
         return plain_cells if answered else {**plain_cells, GRADES: self._written(key)}
 
     def restore_grades(self) -> None:
-        """Take up the labels of parts that the file holds; a row that was begun waits again.
-
-        Raises:
-            DataError: a label of a part is none.
-        """
+        """Take up the labels of parts that the file holds; a row that was begun waits again."""
         rows = {row_key(row): row for row in self.labelling.rows}
         for line in self.labelling.lines:
             if line.event.status == "answered" and self.pool.parts(self.labelling.rows[line.event.row]):

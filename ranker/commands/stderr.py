@@ -40,15 +40,7 @@ class StrictHandler(logging.Handler):
 
 
 def check_strict(values: Mapping[str, Any], notes: Iterable[str]) -> None:
-    """Refuse guesses, dropped rows and unread columns, under ``--strict``.
-
-    Args:
-        values: the command line.
-        notes: sentences about what was read; those of type `Assumption` count.
-
-    Raises:
-        UsageError: there is one.
-    """
+    """Refuse guesses, dropped rows and unread columns, under ``--strict``."""
     assumptions = [note for note in notes if isinstance(note, Assumption)]
     if values.get("strict") and assumptions:
         others_text = f" (and {len(assumptions) - 1} more)" if assumptions[1:] else ""

@@ -20,11 +20,7 @@ from ranker.sources.base import ResourceCache
 
 
 def check(values: Mapping[str, Any], format_name: str) -> None:
-    """Refuse options for one task, and output over existing files.
-
-    Raises:
-        UsageError: `--plots`, a format without means over tasks, or a path that cannot be written.
-    """
+    """Refuse options for one task, and output over existing files."""
     look_up("format of several tasks", format_name, GENERAL)
     if values["plots"] is not None:
         raise flag_error("plots", "takes one task: name it, `--models A#TASK B#TASK`", values["plots"])

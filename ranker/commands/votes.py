@@ -18,11 +18,7 @@ OTHERS = (
 
 
 def run(values: Mapping[str, Any], format_name: str) -> None:
-    """Rank models by the file of ``--votes``, and write the report.
-
-    Raises:
-        UsageError: the command line has an option that votes do not read, or the file cannot be read.
-    """
+    """Rank models by the file of ``--votes``, and write the report."""
     from ranker.commands import arguments, judge_options
     from ranker.datasets.votes import EXPORTS, read_votes
     from ranker.report import FORMATS, votes

@@ -20,12 +20,7 @@ OF_ONE_DECISION = (
 
 
 def run(values: Mapping[str, Any], format_name: str) -> None:
-    """Decide each part, and report them together.
-
-    Raises:
-        UsageError: an option for a single decision, or no file of rows.
-        SystemExit: 1, a part could not be decided.
-    """
+    """Decide each part, and report them together."""
     rows = arguments.own_rows(values, "data")
     if rows is None:
         raise flag_error("within", "is for `--data`: a file of labelled rows with such a column", values["within"])

@@ -20,7 +20,6 @@ class Origin:
     Attributes:
         command: the shell command; None for a run from Python.
         settings: settings, versions and fingerprints, as JSON.
-        citation: the works to cite.
     """
 
     command: str | None
@@ -55,7 +54,6 @@ class Document:
     """A title, an answer, tables and remarks, before any format.
 
     Attributes:
-        title: one line.
         tables: from top to bottom; each names the formats that show it.
         remarks: remarks for a reader of the tables, a sentence each.
         rows: rows of the tidy CSV table, all with the same columns; numbers as raw fractions.
@@ -66,8 +64,6 @@ class Document:
         heading: the title in words that need no explanation, for a page; "" for the title.
         first: paragraphs of a page's first screen, which then has the answer's among its notes; () for the answer's.
         drawn: draws the figures of a page.
-        examples: explanations of some rows, for a page.
-        origin: provenance of the numbers; None for several runs, or none.
         verdict: the verdict of a check for CI, before all else; "" without one.
         checks: what was checked, and what could not be.
     """

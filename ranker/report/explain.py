@@ -142,13 +142,10 @@ class ExplanationPage:
 
     Attributes:
         title, legend: the example, and the meaning of the colours.
-        coloured: whether words have scores.
         reads: factor whose words are outlined; "" if none are.
         marked: whether some words have a mark.
-        models: each model's reading, side by side.
         factors: value of each factor for each model.
         scores: score of each word for each model, without special tokens.
-        notes: notes for a reader.
     """
 
     title: str

@@ -107,10 +107,8 @@ class Drawing:
 
     Attributes:
         name: name of its files.
-        title: title of a few words.
         help: instructions for reading it, a sentence or two.
         alt: description for readers who cannot see it.
-        figure: the figure itself.
     """
 
     name: str
@@ -147,12 +145,7 @@ def drawings(ranking: Ranking, wanted: Sequence[Draw]) -> list[Drawing]:
 
 
 def encode(figure: Figure, extension: str) -> bytes:
-    """Encode a figure as the bytes of a file; equal figures give equal bytes.
-
-    Args:
-        figure: drawn within `figure_style`.
-        extension: one of `FORMATS`.
-    """
+    """Encode a figure as the bytes of a file; equal figures give equal bytes."""
     file = io.BytesIO()
     with figure_style():
         figure.savefig(file, format=extension, dpi=200, metadata=UNDATED[extension], facecolor="white")
@@ -491,7 +484,6 @@ def lines(
 
     Args:
         ends: name, ends of the line, and point.
-        label: label of the axis.
         height: height of a line, in points.
         right, top: margins, in points.
     """
@@ -517,9 +509,7 @@ def grid(
 
     Args:
         values: (rows, columns), nan if missing.
-        texts: text of each cell.
         rows, columns: names, shortened to fit.
-        colours: colours from 0 to 1.
         cell: its width and height, in points.
     """
     longest = max(map(len, columns))

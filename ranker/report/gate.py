@@ -24,7 +24,6 @@ def tables(gate: Gate, rankings: Mapping[str, Ranking]) -> Iterator[Table]:
     """Yield the models held to the base, if there are several, and the first rows that each lost and won.
 
     Args:
-        gate: the check.
         rankings: task -> its decision; "" for a single one.
     """
     several = any(held.task for held in gate.held)

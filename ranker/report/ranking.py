@@ -35,9 +35,6 @@ class Renderer:
     Attributes:
         answer: the answer in a few words, and its sentences, of which the last is the next step.
         certainty: sentences that come first on a page, before the next step.
-        tables: the models, and what was found about them.
-        notes: remarks for a reader of the numbers.
-        rows: the rows of the CSV.
         lists: lists that are files of their own.
         compared: what the models are compared by, in a heading.
     """

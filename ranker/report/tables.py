@@ -29,10 +29,8 @@ class Table:
     """A table as plain text.
 
     Attributes:
-        caption: what it shows, a few words.
         head: (columns,) names of the columns.
         numeric: (columns,) whether the column holds numbers.
-        rows: a cell for each column.
         sections: sizes of successive groups of rows that are set apart.
         help: explanation of its numbers, a sentence or two, for formats with room for it.
         formats: formats that show it.
@@ -68,10 +66,7 @@ def table(
     """Build a table whose text columns stand before its number columns, or last.
 
     Args:
-        caption: title of a few words.
         texts, numbers, last: names of the columns, in this order.
-        rows: a cell for each column.
-        sections, options: see `Table`.
 
     Example:
         >>> table("methods", ["method"], ["accuracy"], [("ACC", "90.0")]).numeric

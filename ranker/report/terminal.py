@@ -46,7 +46,6 @@ def plain_text(blocks: Iterable[Table | Text], width: int = WIDTH, columns: int 
 
     Args:
         blocks: from top to bottom. In a table that is too wide, names are folded and numbers are not: see `in_pieces`.
-        width: width of tables, in characters.
         columns: width at which sentences wrap, if smaller.
     """
     console = Console(

@@ -18,11 +18,8 @@ class MetricWords:
 
     Attributes:
         what: the mean outcome: "accuracy".
-        whats: its plural.
         fully: the mean outcome with its column's name.
         column: head of the column of the models' means on rows.
-        over: explanation of that column.
-        unit: unit of its values.
     """
 
     what: str
@@ -66,7 +63,6 @@ def words(metric: str, of_all: bool = False, scale: tuple[float, float] | None =
     """Return the words of a metric.
 
     Args:
-        metric: its name.
         of_all: whether the metric is no mean over rows.
         scale: worst and best mark, where outcomes are marks.
 

@@ -62,12 +62,10 @@ def choose(
     """Choose by how near the leader is to the best, and by what is expected to be lost.
 
     Args:
-        names: (M,) the models, the leader first.
         near: P(no other model is better than the leader by more than a point); None if unknown.
         shortfall: (M,) what is expected to be lost by taking each model instead of the best; None if unknown.
         beats: (M,) P(the leader is better than each).
         equal: (M,) P(each is within a point of the leader); empty if unknown.
-        sure: probability that is enough.
         lost: expected loss that is little enough.
         doubt: why no model is to be taken, whatever its probability; "" for no reason.
 
@@ -113,12 +111,9 @@ def choose_least(
     """Choose the model that takes least among those that are surely good enough; None if none is, or none is known.
 
     Args:
-        names: (M,) the models, the leader first.
         within: (M,) P(each is within a margin of the best); None if unknown.
         amounts: (M,) what each takes, such as its price; None if unknown, and then it is not chosen.
         words: what the chosen model is: "the cheapest within a point of the best".
-        sure: probability that is enough.
-        doubt: as in `choose`.
 
     Example:
         >>> choose_least(["a", "b", "c"], [0.99, 0.92, 0.4], [3.0, 1.0, 0.1], "the cheapest near the best").text
@@ -139,10 +134,8 @@ def choose_by(
 
     Args:
         belief: in the order of the names.
-        names: (M,) the models, the leader first.
         margin: how far below the best a model may be that is as good a choice.
         shares: the values are fractions; if not, there is no loss that is little enough on their scale.
-        doubt: as in `choose`.
 
     Example:
         >>> import numpy as np

@@ -116,8 +116,6 @@ class ModelCost:
     """Usage of a model, beside how good it is.
 
     Attributes:
-        name: of the model.
-        usage: what its answers take.
         p_frontier: probability that no model that takes no more is better; None if it is unknown what this one takes.
         p_within: probability that no other model is better by more than the margin of the preference, or a point;
             None if unknown.

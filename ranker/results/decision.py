@@ -383,11 +383,5 @@ def have_one_label(rows: Sequence[RowResult]) -> bool:
 
 
 def are_told_apart(p_beats: Sequence[Sequence[float]], i: int, j: int, level: float) -> bool:
-    """Tell whether one of two models, whichever, is more accurate with a probability of at least that level.
-
-    Args:
-        p_beats: (M, M), see `Decision`.
-        i, j: the two.
-        level: the probability.
-    """
+    """Tell whether one of two models, whichever, is more accurate with a probability of at least that level."""
     return max(p_beats[i][j], 1 - p_beats[i][j]) >= level

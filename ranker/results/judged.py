@@ -12,7 +12,6 @@ class JudgeBias:
     """Difference between a judge and people about a model, beside the other models.
 
     Attributes:
-        model: its name.
         value: the judge's mark less people's, both relative to the mean model, in people's unit, a fraction of their
             scale; above 0 it flatters the model.
         low, high: its 95 % interval.
@@ -29,7 +28,6 @@ class JudgeResult:
     """A judge, by people's marks.
 
     Attributes:
-        name: of the judge.
         rows: rows that it marked.
         share: part of the judges' prior weight that it has before people speak; 0 if it is left out.
         agreement: correlation of its marks and people's, both less their means over a row's models; None if unknown.

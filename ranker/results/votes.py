@@ -72,7 +72,6 @@ class VotingJudge:
     """A judge whose verdicts were read beside people's votes.
 
     Attributes:
-        name: of the judge.
         verdicts: rows and pairs that it compared.
         agreement: share of people's votes, ties aside, with its verdict; None if unknown.
         worth: further votes that would tell as much; None without people's votes.
