@@ -25,7 +25,6 @@ COMMANDS = {
     "ls": "List OOD sets, suites, factors, methods, backends, formats.",
     "fetch": "Fetch the official file of an OOD set.",
     "store": "List, check and tidy up what was computed.",
-    "completion": "Print a script that completes commands in a shell.",
 }
 """Command -> its line in the list. `ranker/commands/NAME.py` defines NAME."""
 

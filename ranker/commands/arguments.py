@@ -376,16 +376,11 @@ def source_options(values: OptionValues, of_answers: bool = False) -> SourceOpti
 
 def machine(values: OptionValues) -> Machine:
     """Return where and how models run; warn of a choice that only costs time."""
-    if values["dtype"] == "bfloat16" and resolve_dtype(values["device"]) != "bfloat16":
-        log.warning("`--dtype bfloat16`: %s has no units for it; float32 may be faster", values["device"])
-    return Machine(values["device"], values["dtype"], values.get("batch_size"))
-
-
-def resolve_dtype(device: str) -> str:
-    """Return the number format that "auto" means on a device."""
     from ranker.sources.devices import resolve
 
-    return resolve("auto", device)
+    if values["dtype"] == "bfloat16" and resolve("auto", values["device"]) != "bfloat16":
+        log.warning("`--dtype bfloat16`: %s has no units for it; float32 may be faster", values["device"])
+    return Machine(values["device"], values["dtype"], values.get("batch_size"))
 
 
 def runtime(values: OptionValues, progress: Progress = silent) -> Runtime:

@@ -8,7 +8,7 @@ import os
 import sys
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -38,20 +38,12 @@ R = TypeVar("R")
 
 def available_factors() -> dict[str, Factor]:
     """Return built-in factors and those of installed packages, by name."""
-    registry = dict(BUILTIN)
-    for origin, module in _installed_modules(FACTORS):
-        with _prefix(origin, place=origin):
-            _extend(registry, _factors(module))
-    return registry
+    return _with_packages(FACTORS, dict(BUILTIN), _add_factors)
 
 
 def available_methods() -> dict[str, PoolMethod]:
     """Return built-in methods that see a pool and those of installed packages, by name."""
-    registry = {method.name: method for method in methods_.BUILTIN}
-    for origin, module in _installed_modules(METHODS):
-        with _prefix(origin, place=origin):
-            _extend_methods(registry, _methods(module))
-    return registry
+    return _with_packages(METHODS, {method.name: method for method in methods_.BUILTIN}, _add_methods)
 
 
 def factors(names: Sequence[str]) -> list[Factor]:
@@ -66,16 +58,8 @@ def factors(names: Sequence[str]) -> list[Factor]:
         ['ACC', 'INDEX-DIFF']
     """
     registry = available_factors()
-
-    def read(file: Path) -> dict[str, Factor]:
-        module = _module(file, "factors")
-        with _prefix(f"`--factors`: {file}", option="factors", place=file):
-            own_factors = _factors(module)
-            _extend(registry, own_factors)
-        return own_factors
-
     baselines = [name for name, entry in registry.items() if entry.kind == "baseline"]
-    return _choose("factor", names, registry, read, baselines if names else [*registry])
+    return _choose("factor", names, registry, _add_factors, baselines if names else [*registry])
 
 
 def methods(names: Sequence[str]) -> list[PoolMethod]:
@@ -94,16 +78,8 @@ def methods(names: Sequence[str]) -> list[PoolMethod]:
         return []
     if "all" in names:
         names = [*registry, *(name for name in names if name.endswith(".py"))]
-
-    def read(file: Path) -> dict[str, PoolMethod]:
-        module = _module(file, "methods")
-        with _prefix(f"`--methods`: {file}", option="methods", place=file):
-            own_methods = _methods(module)
-            _extend_methods(registry, own_methods)
-        return own_methods
-
     default = [name for name, method in registry.items() if method.default]
-    return _choose("method", names, registry, read, default)
+    return _choose("method", names, registry, _add_methods, default)
 
 
 def metric(place: str, machine: Machine = Machine()) -> Callable[..., float] | None:
@@ -150,23 +126,30 @@ def _choose(
     kind: str,
     names: Sequence[str],
     registry: dict[str, N],
-    read_file: Callable[[Path], dict[str, N]],
+    add_from: Callable[[dict[str, N], ModuleType], dict[str, N]],
     default: Sequence[str],
 ) -> list[N]:
     """Return the definitions that names and files stand for, with `default` in place of no names."""
-    files = dict.fromkeys(Path(name).resolve() for name in names if name.endswith(".py"))
     plain_names = [name for name in names if not name.endswith(".py")]
-    from_files = {name: entry for file in files for name, entry in read_file(file).items()}
+    from_files, option = dict[str, N](), f"{kind}s"
+    for file in dict.fromkeys(Path(name).resolve() for name in names if name.endswith(".py")):
+        module = _module(file, option)
+        with _prefix(f"`--{option}`: {file}", option=option, place=file):
+            from_files |= add_from(registry, module)
     chosen = {entry.name: entry for entry in (look_up(kind, name, registry) for name in plain_names or default)}
     return list({**chosen, **from_files}.values())
 
 
-def _installed_modules(group: str) -> Iterator[tuple[str, ModuleType]]:
-    """Yield the modules that installed packages name in a group, each with a phrase for messages."""
+def _with_packages(
+    group: str, registry: dict[str, N], add_from: Callable[[dict[str, N], ModuleType], dict[str, N]]
+) -> dict[str, N]:
+    """Return the registry with the definitions of the modules that installed packages name in a group."""
     for _, origin, target, module in load_entry_points(group):
         if not isinstance(module, ModuleType):
             raise UsageError.at(origin, f"it must name a module (got {target})", value=target)
-        yield origin, module
+        with _prefix(origin, place=origin):
+            add_from(registry, module)
+    return registry
 
 
 @contextmanager
@@ -180,15 +163,19 @@ def _prefix(prefix: str, *, place: object, option: str = "") -> Iterator[None]:
         ) from error
 
 
-def _factors(module: ModuleType) -> dict[str, Factor]:
-    """Return the factors of a user's module, one or more."""
-    if module_factors := factors_in(module):
-        return module_factors
-    raise UsageError("no factor is defined there; a factor is a function under `@factor(...)`")
+def _add_factors(registry: dict[str, Factor], module: ModuleType) -> dict[str, Factor]:
+    """Add the factors of a user's module, one or more, whose names must be free; return them."""
+    own_factors = factors_in(module)
+    if not own_factors:
+        raise UsageError("no factor is defined there; a factor is a function under `@factor(...)`")
+    for factor in own_factors.values():
+        _check_free("factor", factor.name, (method.name for method in methods_.BUILTIN))
+        add(registry, factor)
+    return own_factors
 
 
-def _methods(module: ModuleType) -> dict[str, PoolMethod]:
-    """Return the methods of a user's module, one or more."""
+def _add_methods(registry: dict[str, PoolMethod], module: ModuleType) -> dict[str, PoolMethod]:
+    """Add the methods of a user's module, one or more, whose names must be free; return them."""
     module_methods = [value for value in vars(module).values() if isinstance(value, PoolMethod)]
     if not module_methods:
         raise UsageError("no method is defined there; a method is a `PoolMethod` by any name")
@@ -196,33 +183,19 @@ def _methods(module: ModuleType) -> dict[str, PoolMethod]:
     names = Counter(method.name.casefold() for method in distinct)
     if twice := [method.name for method in module_methods if names[method.name.casefold()] > 1]:
         raise UsageError(f"two methods are named {twice[0]}", value=twice[0])
-    return {method.name: method for method in module_methods}
-
-
-def _extend(registry: dict[str, Factor], own_factors: dict[str, Factor]) -> None:
-    """Add a user's factors, whose names must be free."""
-    method_names = {method.name.casefold() for method in methods_.BUILTIN}
-    for factor in own_factors.values():
-        if factor.name.casefold() in method_names or _is_reserved(factor.name):
-            text = f"{factor.name} is a method of every report; name the factor otherwise"
-            raise UsageError(text, value=factor.name)
-        add(registry, factor)
-
-
-def _extend_methods(registry: dict[str, PoolMethod], own_methods: dict[str, PoolMethod]) -> None:
-    """Add a user's methods, whose names must be free."""
-    for method in own_methods.values():
-        if method.name.casefold() in {name.casefold() for name in BUILTIN} or _is_reserved(method.name):
-            text = f"{method.name} is a method of every report; name the method otherwise"
-            raise UsageError(text, value=method.name)
+    for method in module_methods:
+        _check_free("method", method.name, BUILTIN)
         if method.name.casefold() in {name.casefold() for name, entry in registry.items() if entry is not method}:
             raise UsageError(f"two methods are named {method.name}", value=method.name)
         registry[method.name] = method
+    return {method.name: method for method in module_methods}
 
 
-def _is_reserved(name: str) -> bool:
-    """Return True for names of combined methods and of the coin."""
-    return name.upper() in COINS or name.upper().endswith((combined.TIES, combined.FACTOR))
+def _check_free(kind: str, name: str, built_in: Iterable[str]) -> None:
+    """Refuse the name of a built-in method, of a combined one, or of the coin."""
+    of_report = set(map(str.casefold, built_in))
+    if name.casefold() in of_report or name.upper() in COINS or name.upper().endswith((combined.TIES, combined.FACTOR)):
+        raise UsageError(f"{name} is a method of every report; name the {kind} otherwise", value=name)
 
 
 def _module(file: Path, option: str) -> ModuleType:

@@ -22,7 +22,6 @@ from ranker.sources.options import Heading
     "--ood",
     "ood_name",
     metavar="NAME",
-    shell_complete=options.set_names,
     help="OOD set whose task, marks and models are used.",
 )
 @options.option(

@@ -78,7 +78,6 @@ LOG_OPTIONS = ("strict", "verbose", "quiet")
     "--ood",
     "ood_name",
     metavar="NAME",
-    shell_complete=options.set_names,
     help="OOD set of the same task, instead of `--task`.",
 )
 @options.OWN_ROWS
@@ -96,7 +95,7 @@ LOG_OPTIONS = ("strict", "verbose", "quiet")
     default=0.965,
     show_default=True,
     metavar="P",
-    help="Probability that the leader is within --margin of the best, at which to stop.",
+    help="Probability that the leader is within a point of the best, at which to stop.",
 )
 @options.option(
     Heading.METHODS,
@@ -107,23 +106,7 @@ LOG_OPTIONS = ("strict", "verbose", "quiet")
     "are no labels, else none]",
 )
 @options.option(
-    Heading.METHODS,
-    "--margin",
-    type=click.FloatRange(0, 1),
-    default=0.01,
-    show_default=True,
-    help="Margin by which a winner may be less accurate than the best, as a fraction.",
-)
-@options.option(
     Heading.METHODS, "--budget", type=click.IntRange(1), metavar="N", help="Stop once the file holds N answers."
-)
-@options.option(
-    Heading.METHODS,
-    "--label-noise",
-    type=click.FloatRange(0, 1),
-    default=0.02,
-    show_default=True,
-    help="Share of answers assumed to be given at random.",
 )
 @options.option(Heading.METHODS, "--seed", type=click.IntRange(0), default=0, show_default=True, help="Random seed.")
 @options.option(
@@ -250,7 +233,7 @@ def _settings(values: dict[str, Any]) -> Any:
     usual, lost = ("order", LOST_IN_SESSION) if takes_values(values["task"]) else ("best", None)
     rule_name = look_up("rule", values["rule"] or usual, dict(zip(RULES, RULES, strict=True)))
     lost = lost if values["shortfall"] is None else values["shortfall"] / 100
-    return LabelSettings(rule_name, values["label_noise"], values["margin"], values["until"], values["seed"], "", lost)
+    return LabelSettings(rule_name, until=values["until"], seed=values["seed"], shortfall=lost)
 
 
 def _batch(values: dict[str, Any]) -> None:

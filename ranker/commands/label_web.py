@@ -57,9 +57,6 @@ ACTIONS = ("answer", "skip", "cannot-tell", "undo", "reveal", "stop")
 BOX_KEYS = KEYS.replace(WRITE, "")
 """Keys of boxes, and of types of spans; the other one saves them."""
 
-TWO = ("first", "second")
-"""Answers whose differences can be marked."""
-
 LOOPBACK = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?", re.IGNORECASE)
 """Hosts that a browser on this machine states. A page of another name that resolves to this machine states its own."""
 
@@ -215,7 +212,7 @@ class LabelPage:
         """Return the two answers of the row that waits, in pieces that differ or not; [] if they are no two."""
         row = self.session.ask()
         answers = () if row is None else self.session.panel.answers
-        sides = (differences(*answers) if len(answers) == len(TWO) else None) or ()
+        sides = (differences(*answers) if len(answers) == 2 else None) or ()
         return JSONResponse([[{"text": visible(text), "marked": marked} for text, marked in side] for side in sides])
 
     async def change(self, request: Request) -> Response:

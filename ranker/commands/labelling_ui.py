@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import signal
 import sys
-from typing import Protocol
 
 import click
 from rich.console import Console
@@ -37,19 +36,6 @@ WRITE = "t"
 
 ENTER = ("\r", "\n")
 """Keys that save ticked boxes, too."""
-
-
-class LabellingUI(Protocol):
-    """Interface that shows rows and reads keys."""
-
-    def show(self, text: Text, *, new: bool = False) -> None:
-        """Show a text; a new row is set apart."""
-
-    def key(self) -> str:
-        """Return the next key; "" at the end of input."""
-
-    def line(self, prompt: str) -> str:
-        """Return a line that is typed; "" at the end of input."""
 
 
 class Screen:
@@ -120,7 +106,7 @@ def actions_of(session: SessionFile) -> dict[str, str]:
     return {key: action for key, action in ACTIONS.items() if key not in excluded}
 
 
-def ask(session: SessionFile, ui: LabellingUI, guidelines: str = "") -> None:
+def ask(session: SessionFile, ui: Screen | Lines, guidelines: str = "") -> None:
     """Ask for labels until there are enough, no row is left, or the user quits; save each before the next row."""
     boxes, wording = session.pool.boxes, session.pool.wording
     keys = keys_of(session.pool.labels or boxes, wording.keys or (KEYS.replace(WRITE, "") if boxes else ""))
@@ -144,7 +130,7 @@ def ask(session: SessionFile, ui: LabellingUI, guidelines: str = "") -> None:
     ui.show(Text(visible(session.last_words)))
 
 
-def handle_key(session: SessionFile, ui: LabellingUI, keys: dict[str, str], key: str, guidelines: str) -> bool:
+def handle_key(session: SessionFile, ui: Screen | Lines, keys: dict[str, str], key: str, guidelines: str) -> bool:
     """Handle a key; return True if the row that waits then is to be shown."""
     labelling, boxes = session.labelling, session.pool.boxes
     if boxes and key in keys:
@@ -188,7 +174,7 @@ def handle_key(session: SessionFile, ui: LabellingUI, keys: dict[str, str], key:
     return True
 
 
-def typed_answer(session: SessionFile, ui: LabellingUI, keys: dict[str, str], key: str) -> str:
+def typed_answer(session: SessionFile, ui: Screen | Lines, keys: dict[str, str], key: str) -> str:
     """Return the label of a key, or the ticked boxes, or read an answer that has none."""
     if session.pool.boxes and keys:
         return json.dumps(sorted(session.ticked), ensure_ascii=False)
@@ -201,7 +187,7 @@ def ticks(session: SessionFile, keys: dict[str, str]) -> Text:
     return Text("  ".join((*signs, f"{WRITE} save")))
 
 
-def refused(ui: LabellingUI, error: UsageError) -> bool:
+def refused(ui: Screen | Lines, error: UsageError) -> bool:
     """Show why an entry was refused; the row goes on waiting. An error of the file ends the session."""
     if isinstance(error, DataError):
         raise error
@@ -245,7 +231,7 @@ def legend(session: SessionFile, keys: dict[str, str], guidelines: str) -> Text:
     return Text(f"{labels}\n{other_keys}")
 
 
-def reveal(session: SessionFile, ui: LabellingUI, keys: dict[str, str]) -> None:
+def reveal(session: SessionFile, ui: Screen | Lines, keys: dict[str, str]) -> None:
     """Show the models' predictions for the last answered row; a label given now is marked as later."""
     labelling, keys = session.labelling, {} if session.pool.boxes else keys
     try:
@@ -277,7 +263,7 @@ def reveal(session: SessionFile, ui: LabellingUI, keys: dict[str, str]) -> None:
         ui.show(Text(f"your answer now: {visible(labelling.text_of(labelling.lines[-1].changed_to))}"))
 
 
-def show_attributions(session: SessionFile, ui: LabellingUI) -> None:
+def show_attributions(session: SessionFile, ui: Screen | Lines) -> None:
     """Show the words behind the predictions, as `rank-models explain` does, without factors."""
     from ranker.report.explain import render
 

@@ -133,20 +133,6 @@ HELP_ALL: dict[str, Any] = {
 }  # fmt: skip
 
 
-def set_names(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
-    """Return the embedded OOD sets that begin with what was typed, for completion in a shell."""
-    from ranker.datasets.embedded import cards
-
-    return [name for name in cards() if name.startswith(incomplete)]
-
-
-def format_names(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
-    """Return the report formats that begin with what was typed, for completion in a shell."""
-    from ranker.report import FORMATS
-
-    return [name for name in FORMATS if name.startswith(incomplete)]
-
-
 def files(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Let the shell complete a path, where a value may also be something else."""
     return [CompletionItem(incomplete, type="file")]
@@ -435,18 +421,10 @@ OWN_ROWS = combine(
 )
 
 
-def preferences(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
-    """Return the forms of `--prefer` that begin with what was typed, for completion in a shell."""
-    from ranker.results.costs import COMPARATIVES
-
-    return [f"{word}:1" for word in COMPARATIVES if f"{word}:1".startswith(incomplete)]
-
-
 PREFER = option(
     Heading.METHODS,
     "--prefer",
     metavar="cheaper:POINTS",
-    shell_complete=preferences,
     help="Take the cheapest model within so many points of the best, or the fastest (faster:POINTS). Logs and servers "
     "state tokens and times, and `--prices` has prices.",
 )
@@ -476,7 +454,6 @@ FORMAT = option(
     "--format",
     "format_name",
     metavar="NAME",
-    shell_complete=format_names,
     help="Format of the report: see `rank-models ls formats`; junit and github are for CI.  [default: by the ending of "
     "--output (.html, .json ...), else table]",
 )

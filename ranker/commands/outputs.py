@@ -186,18 +186,13 @@ def enforce_gate(gate: Gate) -> None:
         raise SystemExit(NOT_SHOWN)
 
 
-def failure_status(base: str | None) -> int:
-    """Return the exit status after a failure: that of a failed check if models are held to a base model."""
-    return 1 if base is None else NOT_SHOWN
-
-
 @contextmanager
 def failing_check(base: str | None) -> Iterator[None]:
     """Give failures of models the exit status of a failed check, if models are held to a base model."""
     try:
         yield
     except ModelError as error:
-        error.exit_code = failure_status(base)
+        error.exit_code = 1 if base is None else NOT_SHOWN
         raise
 
 

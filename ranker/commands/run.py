@@ -63,7 +63,6 @@ EXAMPLES = {
     "--ood",
     "ood_name",
     metavar="NAME",
-    shell_complete=options.set_names,
     help="The OOD set: see `rank-models ls ood`.",
 )
 @options.option(

@@ -99,20 +99,13 @@ def _value_text(value: Any) -> str:
     return "" if value is None else value if isinstance(value, str) else dumps(value, ensure_ascii=False)
 
 
-def _before(model: ModelChange) -> tuple[Any, ...]:
-    return tuple(getattr(model, f"{number}_before") for number in NUMBERS)
-
-
-def _after(model: ModelChange) -> tuple[Any, ...]:
-    return tuple(getattr(model, f"{number}_after") for number in NUMBERS)
-
-
 def _rows(changes: Changes) -> Iterator[dict[str, Any]]:
     for model in changes.models:
-        statuses = [("status", model.before, model.after)]
-        numbers = zip(NUMBERS, _before(model), _after(model), strict=True)
-        for number, before, after in (*statuses, *(row for row in numbers if row[1:] != (None, None))):
-            yield _row("model", model.name, number, before, after)
+        yield _row("model", model.name, "status", model.before, model.after)
+        for number in NUMBERS:
+            before, after = getattr(model, f"{number}_before"), getattr(model, f"{number}_after")
+            if (before, after) != (None, None):
+                yield _row("model", model.name, number, before, after)
     for method in changes.methods:
         change = {field: getattr(method, field) for field in CHANGE}
         yield _row("method", method.name, "pairwise_accuracy", method.before, method.after) | change

@@ -19,6 +19,7 @@ from ranker.report.tables import (
     READ,
     Place,
     Table,
+    cut,
     group_numbers,
     letters,
     table,
@@ -46,9 +47,6 @@ MAX_LABEL_COLUMNS = 50
 
 MAX_TERMINAL_LABELS = 6
 """True labels that are columns of a table on a terminal, at most."""
-
-MAX_TEXT_CHARACTERS = 200
-"""Characters shown of an answer or a reference that is no label."""
 
 MAX_GRADED_MODELS = 12
 """Models whose answers that are no labels are listed, at most: the first of the order."""
@@ -399,8 +397,8 @@ def graded_rows(ranking: Ranking) -> Table:
     is_right = are_right_or_wrong(outcomes[row.id][name] for row in listed for name in names)
     rows = [
         (
-            *(row.id, *(shorten(row.text) for _ in texts), shorten(row.label)),
-            *(judged_answer(shorten(row.predicted[name]), outcomes[row.id][name], is_right) for name in names),
+            *(row.id, *(cut(row.text) for _ in texts), cut(row.label)),
+            *(judged_answer(cut(row.predicted[name]), outcomes[row.id][name], is_right) for name in names),
         )
         for row in listed
     ]
@@ -432,11 +430,6 @@ def judged_answer(answer: str, outcome: float, is_right: bool) -> str:
     if is_right:
         return f"{RIGHT if outcome else WRONG} {answer}".strip()
     return f"{answer} ({outcome:.3g})" if answer else f"{outcome:.3g}"
-
-
-def shorten(text: str) -> str:
-    """Return a text for a cell, without the end of a long one."""
-    return text if len(text) <= MAX_TEXT_CHARACTERS else f"{text[:MAX_TEXT_CHARACTERS]}…"
 
 
 @dataclass(frozen=True)
@@ -475,7 +468,7 @@ def flips_at(ranking: Ranking, first: str, second: str, rows: Sequence[int]) -> 
             judged_answer(row.predicted.get(first, ""), of_first, is_right),
             judged_answer(row.predicted.get(second, ""), of_second, is_right),
         )
-        short_id = row.id if len(row.id) <= MAX_ID_CHARACTERS else f"{row.id[:MAX_ID_CHARACTERS]}…"
+        short_id = cut(row.id, MAX_ID_CHARACTERS)
         flipped.append(Flip(short_id, row.text, row.label if row.predicted else "", of_second < of_first, answers))
     return flipped
 

@@ -15,14 +15,13 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 from xml.dom.minidom import Element, parseString
 
 import numpy as np
 from matplotlib import style
 from matplotlib.axes import Axes
-from matplotlib.colors import Colormap, LinearSegmentedColormap
+from matplotlib.colors import Colormap
 from matplotlib.figure import Figure
 
 from ranker.numbers import interval, percent, probability
@@ -53,9 +52,6 @@ LINES: tuple[dict[str, Any], ...] = (
 """Styles of the named methods of a figure: ACC, RANDOM, and the others."""
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
-
-DIVERGING = LinearSegmentedColormap.from_list("wrong-right", [(0.94, 0.59, 0.24), (1, 1, 1), (0.27, 0.55, 0.9)])
-"""Colours from always wrong through guessing to always right."""
 
 STYLE = {
     "font.family": "sans-serif",
@@ -309,42 +305,6 @@ def distribution(ranking: Ranking) -> Drawing | None:
     )
 
 
-def methods_heatmap(ranking: Ranking) -> Drawing | None:
-    """Plot every pair by every method."""
-    by_method = _by_method(ranking)
-    if not by_method:
-        return None
-    pairs = list(next(iter(by_method.values())))
-    rows = [f"{shorten(a, 14)} > {shorten(b, 14)}" for a, b in pairs]
-    values = np.array([[by_method[name].get(pair, np.nan) for name in by_method] for pair in pairs])
-    title, meaning = "Every pair of models with every method", "how often the better model is put first"
-    return _heatmap(title, meaning, values, rows, list(by_method), lambda share: f"{100 * share:.0f}")
-
-
-def models_heatmap(ranking: Ranking) -> Drawing:
-    """Plot P(the row's model is better than the column's)."""
-    decision = ranking.decision
-    names = decision.names[:MAX_PAIRED_MODELS]
-    values = np.array([row[: len(names)] for row in decision.p_beats[: len(names)]], dtype=np.float64)
-    np.fill_diagonal(values, np.nan)
-    title, meaning = "How sure is the order of two models?", "the probability that the row is better than the column"
-    return _heatmap(title, meaning, values, names, names, partial(probability, decimals=0))
-
-
-def _heatmap(
-    title: str, meaning: str, values: Floats, rows: Sequence[str], columns: Sequence[str], text: Callable[[float], str]
-) -> Drawing:
-    texts = [["" if np.isnan(value) else text(value) for value in row] for row in values]
-    figure = grid(values, texts, [shorten(name, 32) for name in rows], list(map(shorten, columns)), DIVERGING, (30, 14))
-    return Drawing(
-        "heatmap",
-        title,
-        f"In percent, {meaning}: blue above 50, orange below.",
-        f"{len(rows)} by {len(columns)} cells: {meaning}.",
-        figure,
-    )
-
-
 def end_or_value(end: float | None, value: float) -> float:
     """Return the end of an interval, or the value itself if the end is unknown."""
     return value if end is None else end
@@ -433,17 +393,10 @@ def costs(ranking: Ranking) -> Drawing | None:
 
 
 ALL: Mapping[Mode, tuple[Draw, ...]] = {
-    "evaluation": (learning_curve, against_acc, distribution, methods_heatmap),
-    "decision": (intervals, costs, models_heatmap),
-}
-"""Mode of a run -> its figures, the one to look at first before the others."""
-
-OF_A_PAGE: Mapping[Mode, tuple[Draw, ...]] = {
     "evaluation": (learning_curve, distribution, against_acc),
     "decision": (intervals, costs),
 }
-"""Figures of a page, which shows every pair with every method as a table instead."""
-
+"""Mode of a run -> its figures, the one to look at first before the others."""
 
 # ---- what they share
 

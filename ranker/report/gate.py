@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from ranker.report.decision import Flip, flip_places, flips_at
 from ranker.report.document import Check, CheckState
-from ranker.report.tables import MANY_MODELS, Table, table
+from ranker.report.tables import MANY_MODELS, Table, cut, table
 from ranker.results.gate import Gate, HeldModel
 from ranker.results.ranking import Ranking
 
@@ -35,7 +35,7 @@ def tables(gate: Gate, rankings: Mapping[str, Ranking]) -> Iterator[Table]:
             *([held.task] if several else []),
             *([held.model] if len(names) > 1 else []),
             *(flip.id, "lost" if flip.worse else "won"),
-            *(_cut(text) for text in (*flip.answers, flip.label)),
+            *(cut(text, MAX_CHARACTERS) for text in (*flip.answers, flip.label)),
         )
         for held in _failing_first(gate)[:MAX_LISTED]
         for flip in lost_and_won(gate, held, rankings)
@@ -96,10 +96,6 @@ def checks(gate: Gate, rankings: Mapping[str, Ranking]) -> Iterator[Check]:
 
 def _line(base: str, model: str, flip: Flip) -> str:
     """Describe a row in a line."""
-    answers = (f"{name} said {_cut(answer)}" for name, answer in zip((base, model), flip.answers, strict=True))
-    label = f"; true label {_cut(flip.label)}" if flip.label else ""
-    return f"{'lost' if flip.worse else 'won'} {flip.id}: {', '.join(answers)}{label}"
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= MAX_CHARACTERS else f"{text[:MAX_CHARACTERS]}…"
+    first, second, label = (cut(text, MAX_CHARACTERS) for text in (*flip.answers, flip.label))
+    verb, true = "lost" if flip.worse else "won", f"; true label {label}" if label else ""
+    return f"{verb} {flip.id}: {base} said {first}, {model} said {second}{true}"

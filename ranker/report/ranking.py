@@ -35,7 +35,6 @@ class Renderer:
     Attributes:
         answer: the answer in a few words, and its sentences, of which the last is the next step.
         certainty: sentences that come first on a page, before the next step.
-        lists: lists that are files of their own.
         compared: what the models are compared by, in a heading.
     """
 
@@ -44,7 +43,6 @@ class Renderer:
     tables: Callable[[Ranking], Iterable[Table]]
     notes: Callable[[Ranking], Iterable[str]]
     rows: Callable[[Ranking], Iterable[dict[str, Any]]]
-    lists: Callable[[Ranking], Mapping[str, Any]]
     compared: Callable[[Ranking], str]
 
 
@@ -65,7 +63,6 @@ def document(ranking: Ranking) -> Document:
         first=[*certainty, to_do] if certainty else (),
         drawn=partial(_drawings, ranking),
         examples=_examples(ranking),
-        lists=partial(renderer.lists, ranking),
         origin=Origin(ranking.header.provenance.command, _settings(ranking), citation(ranking)),
         verdict=ranking.gate.headline if ranking.gate else "",
         checks=list(_checks(ranking)),
@@ -135,7 +132,7 @@ def tables(ranking: Ranking) -> Iterator[Table]:
 def _drawings(ranking: Ranking) -> Sequence[Drawing]:
     from ranker.report import figures  # and matplotlib with it
 
-    return figures.drawings(ranking, figures.OF_A_PAGE[ranking.mode])
+    return figures.drawings(ranking, figures.ALL[ranking.mode])
 
 
 def _comparison(ranking: Ranking) -> list[str]:
@@ -244,7 +241,6 @@ RENDERERS: Mapping[Mode, Renderer] = {
         tables=evaluation.tables,
         notes=evaluation_notes,
         rows=evaluation.rows,
-        lists=lambda _: {},
         compared=lambda ranking: f"from {counted(ranking.compared, 'example')}",
     ),
     "decision": Renderer(
@@ -253,7 +249,6 @@ RENDERERS: Mapping[Mode, Renderer] = {
         tables=decision.tables,
         notes=decision_notes,
         rows=decision.rows,
-        lists=lambda ranking: {"p_beats": ranking.decision.p_beats},
         compared=lambda ranking: f"by {counted(ranking.compared, 'labelled row')}",
     ),
 }

@@ -76,6 +76,11 @@ def table(
     return Table(caption, (*texts, *numbers, *last), numeric, tuple(map(tuple, rows)), tuple(sections), **options)
 
 
+def cut(text: str, most: int = 200) -> str:
+    """Return the beginning of a text, with an ellipsis if there is more."""
+    return text if len(text) <= most else f"{text[:most]}…"
+
+
 def group_numbers(groups: Iterable[Sequence[str]]) -> Mapping[str, Sequence[int]]:
     """Return name -> the numbers of the groups that it is in, from 1: two models that share one cannot be told apart.
 

@@ -23,14 +23,9 @@ def document(ranking: VoteRanking) -> Document:
         remarks=list(remarks(ranking)),
         rows=ranking.to_rows(),
         content=ranking.to_dict,
-        lead=lead(ranking),
+        lead=ranking.choice.text,
         answer=[*failed_answers(ranking.failed_answers), *answer(ranking)],
     )
-
-
-def lead(ranking: VoteRanking) -> str:
-    """Return the choice."""
-    return ranking.choice.text
 
 
 def answer(ranking: VoteRanking) -> list[str]:

@@ -266,10 +266,6 @@ class Decision(Result):
         """True if its probabilities come from labels and unlabelled rows together, not from labels alone."""
         return self.kind == "pool"
 
-    def apart(self, i: int, j: int) -> bool:
-        """Tell whether the models at two places of the order are told apart, in either direction."""
-        return are_told_apart(self.p_beats, i, j, self.level)
-
     def interval(self, a: str, b: str) -> tuple[float | None, float | None]:
         """Return the 95 % interval of one model's mean outcome minus another's; None for unknown ends.
 
@@ -302,7 +298,11 @@ class Decision(Result):
 
     def tied(self, i: int) -> list[str]:
         """Return the models that the one at a place of the order cannot be told apart from."""
-        return [name for j, name in enumerate(self.names) if j != i and not self.apart(i, j)]
+        return [
+            name
+            for j, name in enumerate(self.names)
+            if j != i and max(self.p_beats[i][j], 1 - self.p_beats[i][j]) < self.level
+        ]
 
     @property
     def against(self) -> int:
@@ -380,8 +380,3 @@ def have_one_label(rows: Sequence[RowResult]) -> bool:
         (True, False)
     """
     return len({row.label for row in rows}) == 1 and bool(rows[0].label)
-
-
-def are_told_apart(p_beats: Sequence[Sequence[float]], i: int, j: int, level: float) -> bool:
-    """Tell whether one of two models, whichever, is more accurate with a probability of at least that level."""
-    return max(p_beats[i][j], 1 - p_beats[i][j]) >= level

@@ -69,8 +69,8 @@ class Result(ABC):
         """Draw one figure, as in the reports.
 
         Args:
-            figure: of an evaluation "learning-curve", "against-acc", "distribution" or "heatmap", of a decision
-                "accuracies", "costs" or "heatmap", of a shift "heatmap", "map", "overlap" or "summaries", of models
+            figure: of an evaluation "learning-curve", "against-acc" or "distribution", of a decision
+                "accuracies" or "costs", of a shift "heatmap", "map", "overlap" or "summaries", of models
                 over many sets "ranks", "critical-difference", or a trend. None takes the first that the result has.
 
         Returns:
@@ -84,8 +84,8 @@ class Result(ABC):
         Example:
             >>> from ranker import Evidence, load_set, load_suite, rank
             >>> models, rows = load_suite(["hans-sub-mini"]).models[-3:], load_set("hans-sub", limit=40)
-            >>> rank(models, rows, evidence=Evidence("none")).plot("heatmap")
-            <figure heatmap: ...>
+            >>> rank(models, rows, evidence=Evidence("none")).plot("distribution")
+            <figure distribution: ...>
         """
         from ranker.report.plot import plot
 

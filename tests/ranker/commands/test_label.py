@@ -535,7 +535,7 @@ def test_the_defaults_of_options_are_those_of_the_settings():
     """Options state them, so that no help has to import the statistics."""
     given = {option.name: option.default for option in label.params}
     settings = LabelSettings()
-    for name in ("label_noise", "margin", "until", "seed"):
+    for name in ("until", "seed"):
         assert given[name] == getattr(settings, name)
 
 

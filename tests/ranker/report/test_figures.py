@@ -11,10 +11,9 @@ from ranker import report
 from ranker.report import figures
 
 EXPECTED = {
-    toy: ["learning-curve", "against-acc", "distribution", "heatmap"],
-    toy_decision: ["accuracies", "heatmap"],
+    toy: ["learning-curve", "distribution", "against-acc"],
+    toy_decision: ["accuracies"],
 }
-HEATMAPS = {toy: figures.methods_heatmap, toy_decision: figures.models_heatmap}
 
 
 def drawn(ranking, draw):
@@ -102,15 +101,6 @@ def test_a_curve_that_ends_early_is_not_said_to_go_on():
     assert "SURROGATE+LABEL" not in said
 
 
-@pytest.mark.parametrize(("make", "cells", "some"), [(toy, 18, {"88", "75"}), (toy_decision, 6, {"71", "2"})])
-def test_cells_of_the_heatmap_carry_their_numbers(make, cells, some):
-    """Every cell but the diagonal of a decision has its percentage as text."""
-    _, axes = drawn(make(), HEATMAPS[make])
-    numbers = [text.get_text() for text in axes.texts]
-    assert len(numbers) == cells
-    assert some <= set(numbers)
-
-
 def test_a_decision_is_drawn_with_its_intervals():
     """A line from the low to the high end for each model, and its probability of being near the best beside it."""
     _, axes = drawn(toy_decision(), figures.intervals)
@@ -139,13 +129,11 @@ def test_drawing_leaves_matplotlib_as_it_was():
 
 
 @pytest.mark.few(3)
-@pytest.mark.parametrize("make", EXPECTED)
 @pytest.mark.parametrize("name", [*HOSTILE, "$x^2$", r"$\undefined{", "=cmd", "模型 🤖"])
-def test_a_name_is_text_in_every_figure(name, make):
+def test_a_name_is_text_in_a_figure(name):
     """Markup, formulas and scripts in a model's name are drawn as they stand, in a file and in a page."""
-    ranking = make((name, "b", "c"))
-    shown = figures.shorten(name, 14 if make is toy else 32)
-    (drawing,) = figures.drawings(ranking, [HEATMAPS[make]])
+    shown = figures.shorten(name)
+    (drawing,) = figures.drawings(toy_decision((name, "b", "c")), [figures.intervals])
     page = figures.inline(drawing)
     for svg in (figures.encode(drawing.figure, "svg"), page):
         assert any(
@@ -186,8 +174,8 @@ def test_plots_of_a_kept_run(tmp_path, rank_models):
     assert call()[0] == 0
     wanted = {f"{name}.{extension}" for name in EXPECTED[toy] for extension in figures.FORMATS}
     assert {file.name for file in (tmp_path / "plots").iterdir()} == wanted
-    assert (tmp_path / "plots" / "heatmap.png").read_bytes().startswith(b"\x89PNG")
-    assert (tmp_path / "plots" / "heatmap.pdf").read_bytes().startswith(b"%PDF")
+    assert (tmp_path / "plots" / "distribution.png").read_bytes().startswith(b"\x89PNG")
+    assert (tmp_path / "plots" / "distribution.pdf").read_bytes().startswith(b"%PDF")
     status, out, err = call()
     assert (status, out) == (2, "")
     assert "`--plots`" in err

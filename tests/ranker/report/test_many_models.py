@@ -14,7 +14,6 @@ from ranker.report import figures
 from ranker.report.decision import places
 from ranker.report.ranking import answer, document
 from ranker.report.tables import MANY_MODELS, MAX_PAIRED_MODELS
-from ranker.results.decision import are_told_apart
 
 MODELS = 120
 
@@ -55,8 +54,8 @@ def test_ties_of_many_groups_are_spans_of_ranks(ranking, tables):
     for i, row in enumerate(tables["html"]["Order"].rows):
         ranks = [
             model.rank
-            for j, model in enumerate(decision.models)
-            if j == i or not are_told_apart(decision.p_beats, i, j, decision.level)
+            for model, beats in zip(decision.models, decision.p_beats[i], strict=True)
+            if max(beats, 1 - beats) < decision.level
         ]
         assert row[-1] == f"{min(ranks)}-{max(ranks)}"
 

@@ -27,9 +27,9 @@ def test_the_first_figure_is_drawn_unasked(make, first):
 
 def test_a_title_stands_above_its_figure_and_fits():
     """In lines as wide as the figure, which becomes so much taller; the axes keep their size."""
-    (in_report,) = (one for one in figures.drawings(toy_decision(), figures.ALL["decision"]) if one.name == "heatmap")
-    drawn = toy_decision().plot("heatmap").figure
-    (title,) = (text for text in drawn.texts if "order" in text.get_text())
+    (in_report,) = (one for one in figures.drawings(toy(), figures.ALL["evaluation"]) if one.name == "against-acc")
+    drawn = toy().plot("against-acc").figure
+    (title,) = (text for text in drawn.texts if "Each pair" in text.get_text())
     drawn.canvas.draw()
     box = title.get_window_extent()
     assert 0 <= box.x0 < box.x1 <= drawn.bbox.x1

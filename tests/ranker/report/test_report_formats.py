@@ -285,7 +285,7 @@ def test_each_drawing_of_a_page_stands_in_a_section_of_its_own(mode):
     """One figure a section, under its own heading."""
     sections = report.render(RANKINGS[mode](), "html").split("<section")[1:]
     drawn = [section for section in sections if "<svg" in section]
-    assert len(drawn) == len(figures.drawings(RANKINGS[mode](), figures.OF_A_PAGE[RANKINGS[mode]().mode])) > 0
+    assert len(drawn) == len(figures.drawings(RANKINGS[mode](), figures.ALL[RANKINGS[mode]().mode])) > 0
     for section in drawn:
         heading, figure = [line for line in outline(section).splitlines() if line.startswith(("## ", "[figure: "))][:2]
         assert section.count("<svg") == 1
