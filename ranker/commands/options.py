@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache, reduce
 from pathlib import Path
 from textwrap import wrap
@@ -51,15 +51,10 @@ def option(heading: str, *names: str, **settings: Any) -> Option:
 
 
 class HeadedCommand(click.Command):
-    """Command whose `--help` lists options under their headings, with examples.
+    """Command whose `--help` lists options under their headings."""
 
-    Attributes:
-        examples: heading -> command lines.
-    """
-
-    def __init__(self, *arguments: Any, examples: Mapping[str, tuple[str, ...]] | None = None, **settings: Any) -> None:
+    def __init__(self, *arguments: Any, **settings: Any) -> None:
         super().__init__(*arguments, **settings)
-        self.examples = examples or {}
         self.is_long = len(self.params) > MANY_OPTIONS
         if self.is_long:
             option(Heading.OUTPUT, "--help-all", **HELP_ALL)(self)
@@ -86,7 +81,7 @@ class HeadedCommand(click.Command):
             yield argument
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the headings in their order, those of packages last; under each its examples and its options.
+        """Write the headings in their order, those of packages last; under each its options.
 
         Of a long list, options that are not common have their names alone, unless `--help-all` asks for all.
         """
@@ -99,7 +94,7 @@ class HeadedCommand(click.Command):
             if names_alone and heading != Heading.COMMON:
                 lines = wrap(", ".join(max(option.opts, key=len) for option in options), width, break_on_hyphens=False)
             else:
-                lines = [*self.examples.get(heading, ()), "", *_option_lines(options, ctx, width)]
+                lines = [*_option_lines(options, ctx, width)]
             if options:
                 formatter.write("".join((f"\n{heading}:\n", *(f"  {line}".rstrip() + "\n" for line in lines))))
 
@@ -129,7 +124,7 @@ def _show_all(ctx: click.Context, parameter: click.Parameter, wanted: bool) -> N
 
 HELP_ALL: dict[str, Any] = {
     "is_flag": True, "is_eager": True, "expose_value": False, "callback": _show_all,
-    "help": "Show all options with their descriptions and examples, and exit.",
+    "help": "Show all options with their descriptions, and exit.",
 }  # fmt: skip
 
 

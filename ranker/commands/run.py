@@ -12,52 +12,8 @@ from ranker.commands.program import flag_error, say
 from ranker.errors import look_up
 from ranker.sources.options import Heading
 
-EXAMPLES = {
-    Heading.COMMON: (
-        "rank-models --data ten.jsonl --pool rows.jsonl --models bert-a bert-b",
-        "rank-models --ood hans-sub --models bert-a org/bert-b@main -o report.html",
-    ),
-    Heading.ROWS: (
-        "rank-models --data ten.jsonl --within source --models bert-a bert-b",
-        "rank-models --ood hans-sub --data-dir data/hans --models bert-a bert-b",
-    ),
-    Heading.MODELS: (
-        "rank-models --data ten.jsonl --pool p.jsonl --models b c --voters old/",
-        "rank-models --data ten.jsonl --models checkpoints/ --allow-pickle",
-    ),
-    Heading.ANSWERS: (
-        "rank-models --models people.csv --range 1 5 --judge gpt=gpt.csv",
-        "rank-models --votes votes.csv --judge gpt",
-    ),
-    Heading.PROMPTS: (
-        "rank-models --data ten.jsonl --models org/lm --prompts nli --shots 0 --shots 4",
-        "rank-models --data ten.jsonl --models lm.gguf --prompts my-prompts/",
-    ),
-    Heading.SERVERS: (
-        "rank-models --data ten.jsonl --models openai:URL#gpt --max-requests 500",
-        "rank-models --data ten.jsonl --models openai:URL#gpt --send-texts --dry-run",
-    ),
-    Heading.METHODS: (
-        "rank-models --ood hans-sub --probe 10 --methods all",
-        "rank-models --ood hans-sub --factors ACC,INDEX-DIFF,my_factors.py",
-    ),
-    Heading.CHECKS: (
-        "rank-models --models a.csv b.csv --metric mcc --not-worse-than a --by 0.02",
-        "rank-models --data rows.csv --pool rest.csv --models a.csv b.csv --strict",
-    ),
-    Heading.MACHINE: (
-        "rank-models --ood hans-sub --device cuda --dtype auto",
-        "rank-models --data ten.jsonl --models bert-a bert-b --workers 4 --memory 8",
-    ),
-    Heading.OUTPUT: (
-        "rank-models --ood hans-sub --format json -o ranking.json",
-        "rank-models --data rows.csv --metric mcc --models a.csv b.csv --save run.json",
-    ),
-}
-"""Heading of `run --help` -> command lines."""
 
-
-@click.command(cls=options.HeadedCommand, examples=EXAMPLES)
+@click.command(cls=options.HeadedCommand)
 @options.option(
     Heading.COMMON,
     "--ood",
@@ -228,10 +184,15 @@ EXAMPLES = {
 def run(**values: Any) -> None:
     """Rank a suite of models: on an OOD set whose labels are known, or on a few labelled rows of your own.
 
+    \b
+    rank-models --data ten.jsonl --pool rows.jsonl --models bert-a bert-b
+    rank-models --data ten.jsonl --models org/lm --prompts nli --shots 0 --shots 4
+    rank-models --models a.csv b.csv --metric mcc --not-worse-than a --by 0.02
+    rank-models --ood hans-sub --models bert-a org/bert-b@main -o report.html
+
     With --ood the report says how often each method, shown K examples, would have put two models in the right order:
     its pairwise accuracy. With --data it says which model to take, or that it cannot say yet, and what would help
-    most then. Tables of predictions and logs may bring the rows, and their truth,
-    themselves.
+    most then. Tables of predictions and logs may bring the rows, and their truth, themselves.
 
     Exit status: 0 done. 1: something failed, the rest was done and is reported. 2: an argument cannot be right. 3: the
     condition of --not-worse-than does not hold, or a model failed, so that it cannot. 130, 143, 129: stopped by Ctrl-C,

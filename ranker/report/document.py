@@ -58,6 +58,7 @@ class Document:
         remarks: remarks for a reader of the tables, a sentence each.
         rows: rows of the tidy CSV table, all with the same columns; numbers as raw fractions.
         content: returns everything, as JSON values.
+        lists: returns further columns of a list for each row, for formats that hold lists.
         lead: the answer in a few words; "" without one.
         answer: paragraphs before the tables.
         heading: the title in words that need no explanation, for a page; "" for the title.
@@ -78,6 +79,7 @@ class Document:
     first: Sequence[str] = ()
     drawn: Callable[[], Sequence[Drawing]] = tuple
     examples: Sequence[Explanation] = ()
+    lists: Callable[[], Mapping[str, Sequence[Sequence[Any]]]] = dict
     origin: Origin | None = None
     verdict: str = ""
     checks: Sequence[Check] = ()

@@ -43,6 +43,7 @@ class Renderer:
     tables: Callable[[Ranking], Iterable[Table]]
     notes: Callable[[Ranking], Iterable[str]]
     rows: Callable[[Ranking], Iterable[dict[str, Any]]]
+    lists: Callable[[Ranking], Mapping[str, Any]]
     compared: Callable[[Ranking], str]
 
 
@@ -63,6 +64,7 @@ def document(ranking: Ranking) -> Document:
         first=[*certainty, to_do] if certainty else (),
         drawn=partial(_drawings, ranking),
         examples=_examples(ranking),
+        lists=partial(renderer.lists, ranking),
         origin=Origin(ranking.header.provenance.command, _settings(ranking), citation(ranking)),
         verdict=ranking.gate.headline if ranking.gate else "",
         checks=list(_checks(ranking)),
@@ -241,6 +243,7 @@ RENDERERS: Mapping[Mode, Renderer] = {
         tables=evaluation.tables,
         notes=evaluation_notes,
         rows=evaluation.rows,
+        lists=lambda _: {},
         compared=lambda ranking: f"from {counted(ranking.compared, 'example')}",
     ),
     "decision": Renderer(
@@ -249,6 +252,7 @@ RENDERERS: Mapping[Mode, Renderer] = {
         tables=decision.tables,
         notes=decision_notes,
         rows=decision.rows,
+        lists=lambda ranking: {"p_beats": ranking.decision.p_beats},
         compared=lambda ranking: f"by {counted(ranking.compared, 'labelled row')}",
     ),
 }

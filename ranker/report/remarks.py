@@ -102,8 +102,8 @@ def not_in_table(left_out: Mapping[str, str]) -> str:
     return f"Not in the table: {'; '.join(reasons)}."
 
 
-def by_reason(pairs: Iterable[tuple[str, str]], between: str = ", ") -> dict[str, str]:
-    """Group names by reason, joined by a separator.
+def by_reason(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Group names by reason, joined by commas.
 
     Example:
         >>> by_reason([("CONF-H", "no label"), ("ARG", "no verb"), ("OVERLAP", "no label")])
@@ -112,4 +112,4 @@ def by_reason(pairs: Iterable[tuple[str, str]], between: str = ", ") -> dict[str
     names: dict[str, list[str]] = {}
     for name, reason in pairs:
         names.setdefault(reason, []).append(name)
-    return {reason: between.join(held) for reason, held in names.items()}
+    return {reason: ", ".join(held) for reason, held in names.items()}

@@ -127,9 +127,7 @@ def choose_least(
     return Choice("take", (names[least],), f"Take {names[least]}: {words}")
 
 
-def choose_by(
-    belief: Draws, names: Sequence[str], margin: float = NEAR, *, shares: bool = True, doubt: str = ""
-) -> Choice:
+def choose_by(belief: Draws, names: Sequence[str], margin: float = NEAR, *, shares: bool = True) -> Choice:
     """Choose by draws of the models' values.
 
     Args:
@@ -144,4 +142,4 @@ def choose_by(
     """
     near, lost = belief.near(margin)[0], belief.shortfall()
     losses = [float(loss) if shares else None for loss in lost]
-    return choose(names, float(near), losses, belief.better(0).tolist(), belief.equal(0, margin).tolist(), doubt=doubt)
+    return choose(names, float(near), losses, belief.better(0).tolist(), belief.equal(0, margin).tolist())

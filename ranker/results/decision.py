@@ -298,11 +298,8 @@ class Decision(Result):
 
     def tied(self, i: int) -> list[str]:
         """Return the models that the one at a place of the order cannot be told apart from."""
-        return [
-            name
-            for j, name in enumerate(self.names)
-            if j != i and max(self.p_beats[i][j], 1 - self.p_beats[i][j]) < self.level
-        ]
+        beats = self.p_beats[i]
+        return [name for j, name in enumerate(self.names) if j != i and max(beats[j], 1 - beats[j]) < self.level]
 
     @property
     def against(self) -> int:

@@ -295,10 +295,7 @@ class Explanation(Result):
                     for name, spans in self.example.marks.items()
                 },
             },
-            "labels": list(self.labels),
-            "designed": self.designed,
-            "toward": self.toward,
-            "attribution": self.attribution,
+            **{name: to_plain(getattr(self, name)) for name in ("labels", "designed", "toward", "attribution")},
             "models": to_plain(self.readings),
             "factors": [
                 {"name": factor.name, "explains": factor.explains, "higher_is_better": factor.higher_is_better}

@@ -218,10 +218,9 @@ class Ranking(Result):
 
 def _table_to_dict(table: ScoreTable) -> dict[str, Any]:
     declared = [field.name for field in fields(Factor) if field.name != "score"]
-    methods = [{name: getattr(method, name) for name in declared} for method in table.methods]
     return {
         "models": table.models,
-        "methods": methods,
+        "methods": [{name: getattr(method, name) for name in declared} for method in table.methods],
         "examples": table.examples,
         "metric": table.metric,
         "truth": None if table.truth is None else table.truth.tolist(),
