@@ -468,7 +468,7 @@ def draws(value: str) -> int | Literal["exact"]:
 
 def format_name(values: OptionValues) -> str:
     """Return ``--format``, or that of the ending of ``--output``."""
-    endings = {form.ending: name for name, form in reversed(FORMATS.items())}
+    endings = {ending: name for name, ending in reversed(FORMATS.items())}
     return values["format_name"] or format_of_path(values["output"], endings) or "table"
 
 

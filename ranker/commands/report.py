@@ -68,7 +68,7 @@ def report_each(values: Mapping[str, Any], name: str) -> None:
     if folder is None:
         raise UsageError(f"`--output FOLDER` is needed for {len(values['files'])} runs, a file each", option="output")
     outputs.check_path(folder, "output", force=values["force"], folder=True)
-    ending = look_up("format", name, reports.FORMATS).ending
+    ending = look_up("format", name, reports.FORMATS)
     targets = [folder / f"{file.stem}.{ending}" for file in values["files"]]
     twice = [target.name for target, count in Counter(targets).items() if count > 1]
     if twice:

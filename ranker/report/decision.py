@@ -188,23 +188,16 @@ def outcomes_by_row(ranking: Ranking) -> Mapping[str, Mapping[str, float]]:
 
 def order(decision: Decision, terms: MetricWords) -> Table:
     """Tabulate the models in the predicted order; models that share a letter cannot be told apart."""
-    many = len(decision.groups) > MAX_LETTERS
-    tied, rows = _tied_ranks(decision) if many else letters(decision.groups), []
-    for model in decision.models:
-        score = model.score
-        rows.append(
-            [
-                *(
-                    str(model.rank),
-                    model.name,
-                    tied[model.name],
-                    "" if score is None else f"{score:.3g}",
-                ),
-                terms.unit.value(model.outcome),
-                with_interval(model.expected, model.low, model.high, terms.unit.value),
-                probability(model.p_near_best),
-            ]
+    many, value = len(decision.groups) > MAX_LETTERS, terms.unit.value
+    tied = _tied_ranks(decision) if many else letters(decision.groups)
+    rows = [
+        (
+            *(str(model.rank), model.name, tied[model.name], "" if model.score is None else f"{model.score:.3g}"),
+            *(value(model.outcome), with_interval(model.expected, model.low, model.high, value)),
+            probability(model.p_near_best),
         )
+        for model in decision.models
+    ]
     numbers = [decision.method, terms.column, "in the domain (95 %)", "P(near best)"]
     meaning = terms.over if decision.metric else "right: percent of the rows"
     mean = terms.what if decision.metric else ACCURACY.what

@@ -133,15 +133,8 @@ def on_average(board: OverSets, average: OnAverage) -> Table:
     rows, tied = [], letters(average.groups)
     for i, name in enumerate(board.names):
         beats = ("" if i == j else probability(p) for j, p in enumerate(average.p_beats[i][:MAX_SET_COLUMNS]))
-        rows.append(
-            (
-                name,
-                tied.get(name, ""),
-                probability(average.p_best[name]),
-                probability(average.p_near_best[name]),
-                *beats,
-            )
-        )
+        near = probability(average.p_best[name]), probability(average.p_near_best[name])
+        rows.append((name, tied.get(name, ""), *near, *beats))
     ranks = [f"> {i + 1}" for i in range(min(len(board.names), MAX_SET_COLUMNS))]
     return table("Best on average", ["model", "tied"], ["P(best)", "P(near best)", *ranks], rows)
 

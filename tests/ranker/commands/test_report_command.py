@@ -32,7 +32,7 @@ def test_no_model_library_is_loaded(run, monkeypatch):
 @pytest.mark.parametrize("name", report.TEXTS)
 def test_the_ending_of_a_file_means_its_format(run, tmp_path, name):
     """In capitals, too; that of plain text means the table, which has it before the pairs."""
-    file = f"page.{report.TEXTS[name].ending.upper()}"
+    file = f"page.{report.TEXTS[name].upper()}"
     assert run("report", "run.json", "-o", file) == (0, "", "")
     assert (tmp_path / file).read_text(encoding="utf-8") == report.render(toy(), "table" if name == "pairs" else name)
 
@@ -41,7 +41,7 @@ def test_the_ending_of_a_file_means_its_format(run, tmp_path, name):
 def test_several_runs_are_a_file_each(run, tmp_path, name):
     """What each would be alone, in a folder, under the run's own name."""
     assert run("report", "run.json", "decision.json", "--format", name.upper(), "-o", "all") == (0, "", "")
-    ending = report.TEXTS[name].ending
+    ending = report.TEXTS[name]
     written = {file.name: file.read_text(encoding="utf-8") for file in (tmp_path / "all").iterdir()}
     assert written == {
         f"run.{ending}": report.render(toy(), name),
