@@ -202,11 +202,6 @@ class RunRequest:
         return decide_plan(run_plan, self.seed, self.runtime, self.base, self.beside, self.cost)
 
     @property
-    def beside_infos(self) -> tuple[ModelInfo, ...]:
-        """Descriptions of the models that judges read, and of judges that are asked."""
-        return () if self.beside is None else self.beside.infos
-
-    @property
     def size(self) -> int:
         """K on a set whose truth is known."""
         return PROBE if self.probe is None else self.probe

@@ -252,7 +252,7 @@ def run(**values: Any) -> None:
             say(line)
         return
     run_plan = request.plan()
-    arguments.point_out(values, (*run_plan.inspected.infos, *request.beside_infos))
+    arguments.point_out(values, (*run_plan.inspected.infos, *(request.beside.infos if request.beside else ())))
     arguments.point_out_sample(values, run_plan.ood)
     if values["dry_run"]:
         for line in dry_run_lines(run_plan, request.runtime, read_prices(values["prices"] or "")):

@@ -82,7 +82,7 @@ def tables(board: OverTasks) -> list[Table]:
     """Return a gate's models and rows, the tasks, the means over them, and, for more than two models, every two."""
     two = ["difference (95 % interval)", "p"] if len(board.models) == 2 else []
     heads = ["rows", *board.models, *two]
-    lines = [[*_line(board, part), *_corrected(part, bool(two))] for part in board.tasks]
+    lines = [[*_line(board, part), *([p_value(part.gaps[0].p_corrected)] if two else [])] for part in board.tasks]
     parts = [*gate.tables(board.gate, board.rankings)] if board.gate else []
     parts.append(table("Tasks", ["task"], [*heads, *(["p (Holm)"] if two else [])], lines))
     if board.means:
@@ -115,10 +115,6 @@ def _line(board: OverTasks, part: Part) -> list[str]:
         *means,
         *(cell for gap in gaps for cell in _gap_cells(gap, board.unit)),
     ]
-
-
-def _corrected(part: Part, wanted: bool) -> list[str]:
-    return [p_value(part.gaps[0].p_corrected)] if wanted else []
 
 
 def _gap_cells(gap: Gap, unit: Unit) -> tuple[str, str]:
