@@ -208,7 +208,11 @@ class RunRequest:
 
 
 def tasks(values: OptionValues) -> MatchedTasks | None:
-    """Match the tasks of the named logs, if each place holds several; None if there are none to match."""
+    """Match the tasks of the named logs, if each place holds several; None if there are none to match.
+
+    Raises:
+        UsageError: there are several, beside voters, judges or a preference, which are of one task.
+    """
     bundled = decides_on_own(values) and _references(values)
     several = match_tasks(_references(values), source_options(values)) if bundled else None
     wish = [values["prefer"]] if values["prefer"] else []

@@ -31,6 +31,9 @@ def judges(values: Mapping[str, Any], options: SourceOptions, shelf: ResourceCac
     """Return the judges of ``--judge`` by their names; without a name, a judge has that of its file or model.
 
     The options are those of all references. The shelf is that of the models: both have one budget for servers.
+
+    Raises:
+        UsageError: two have one name, or a named direction is of no judge.
     """
     references: dict[str, str] = {}
     for text in values["judges"]:

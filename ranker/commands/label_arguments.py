@@ -58,7 +58,11 @@ NOT_OF_ANSWERS = ("batch", "labelled", "documents", "voters", "metric", "rule", 
 
 
 def form_of(values: OptionValues) -> Form | None:
-    """Return what people say of the models' answers: ``--votes`` or ``--marks``; None if they label rows."""
+    """Return what people say of the models' answers: ``--votes`` or ``--marks``; None if they label rows.
+
+    Raises:
+        UsageError: both, or an option of labels beside them.
+    """
     option = next((name for name in ("votes", "marks") if values[name]), "")
     if not option:
         return None

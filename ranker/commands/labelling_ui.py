@@ -89,6 +89,9 @@ class Lines:
 def keys_of(labels: tuple[str, ...], keys: str = "") -> dict[str, str]:
     """Return key -> label.
 
+    Raises:
+        UsageError: there are more labels than keys.
+
     Example:
         >>> keys_of(("bad", "good"))
         {'1': 'bad', '2': 'good'}

@@ -227,7 +227,11 @@ class SessionFile:
         return self.request.annotator or _user()
 
     def undo(self) -> None:
-        """Undo the last entry, save, and wait for its row again."""
+        """Undo the last entry, save, and wait for its row again.
+
+        Raises:
+            UsageError: there is nothing to undo.
+        """
         if self._begun:
             self._take_back_grade()
             return
@@ -420,7 +424,11 @@ class SessionFile:
         return plain_cells if answered else {**plain_cells, GRADES: self._written(key)}
 
     def restore_grades(self) -> None:
-        """Take up the labels of parts that the file holds; a row that was begun waits again."""
+        """Take up the labels of parts that the file holds; a row that was begun waits again.
+
+        Raises:
+            DataError: a label of a part is none.
+        """
         rows = {row_key(row): row for row in self.labelling.rows}
         for line in self.labelling.lines:
             if line.event.status == "answered" and self.pool.parts(self.labelling.rows[line.event.row]):
