@@ -263,12 +263,14 @@ def records() -> tuple[type, ...]:
 
 
 def flags_from(*records: type, without: Sequence[str] = ROW_OPTIONS) -> Option:
-    """Return the options of records, each once."""
+    """Return the options of records, each once; those that several records share come last."""
     first: dict[str, type] = {}
     for record in records:
         for name in flags_of(record):
             first.setdefault(name, record)
-    return combine(*(flag(record, name) for name, record in first.items() if name not in without))
+    shared = [name for name in first if sum(name in flags_of(record) for record in records) > 1]
+    names = [name for name in first if name not in (*shared, *without)]
+    return combine(*(flag(first[name], name) for name in (*names, *shared)))
 
 
 class Workers(click.ParamType[int | str]):
