@@ -10,10 +10,12 @@ import math
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypeGuard
 
+from ranker.attribution import backends_of
+from ranker.attribution.settings import Hiding, Settings
 from ranker.commands import custom, judge_options, stderr
 from ranker.commands.options import records
 from ranker.commands.outputs import format_of_path
@@ -35,7 +37,7 @@ from ranker.runs.gather import gather_with_truth, gather_without_truth
 from ranker.runs.inspected import InspectedModels, check_connected, inspect_models, inspect_references, unread_options
 from ranker.runs.judges import JudgedRun, holds_marks, with_judges
 from ranker.runs.over_tasks import MatchedTasks, match_tasks
-from ranker.runs.plan import Plan, plan
+from ranker.runs.plan import BACKEND, Plan, plan
 from ranker.runs.rank import evaluate_plan
 from ranker.runs.rows import NamedDataset, RowsFile, UnlabelledRows
 from ranker.runs.task import NamedTask, takes_values
@@ -127,13 +129,22 @@ def evidence(values: OptionValues) -> Evidence:
     """Return what models are ranked by: ``--attribution``, ``--factors``, ``--methods`` and their rules."""
     factor_names = _names("factors", values["factor_names"])
     return Evidence(
-        attribution=values["attribution"],
+        attribution=_backends(values) if values["hide"] else values["attribution"],
         factors=None if factor_names is None else tuple(custom.factors(factor_names)),
         methods=_methods(values, _names("methods", values.get("method_names"))),
         target=values.get("target", "declared"),
         norm=values.get("norm", "raw"),
         shortcut=values["shortcut"],
     )
+
+
+def _backends(values: OptionValues) -> tuple[Settings, ...]:
+    """Return the backends of ``--attribution``, of which those that hide words hide separators, too."""
+    backends = backends_of(values["attribution"] or BACKEND)
+    if not any(isinstance(backend, Hiding) for backend in backends):
+        names = listed([backend.name for backend in backends])
+        raise UsageError.about("hide", f"is for backends that hide words, and {names} hides none", values["hide"])
+    return tuple(replace(backend, separators=True) if isinstance(backend, Hiding) else backend for backend in backends)
 
 
 def _methods(values: OptionValues, names: Sequence[str] | None) -> tuple[PoolMethod, ...]:

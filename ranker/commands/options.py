@@ -362,6 +362,12 @@ ATTRIBUTION = combine(
     ),
     option(
         Heading.METHODS,
+        "--hide",
+        type=click.Choice(["separators"]),
+        help="Hide separators beside words, by shap, lime and occlusion: without, a separator has the score 0.",
+    ),
+    option(
+        Heading.METHODS,
         "--factors",
         "factor_names",
         metavar="NAMES|FILE.py",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ranker.errors import listed
-from ranker.numbers import counted, points
+from ranker.numbers import counted, interval, percent, points, probability, unit
 from ranker.results.evaluation import equal_up_to_rounding
 from ranker.results.result import NAMES, Mode, Result, to_plain
 
@@ -156,6 +156,32 @@ class Changes(Result):
     def to_rows(self) -> list[dict[str, Any]]:
         """Return a row for each method (`MethodChange`), in a decision for each model (`ModelChange`)."""
         return [to_plain(change) for change in (self.methods or self.models)]
+
+    def in_words(self) -> list[dict[str, str]]:
+        """Return values before and after in percent, or in the unit of a metric that is no mean."""
+        value = unit(self.metric).value
+        if self.methods:
+            return [
+                {
+                    "method": change.name,
+                    "before": percent(change.before),
+                    "after": percent(change.after),
+                    "difference": points(change.difference),
+                    "95 % interval": interval(change.low, change.high, points),
+                }
+                for change in self.methods
+            ]
+        return [
+            {
+                "model": change.name,
+                "rank": change.place,
+                "outcome before": value(change.outcome_before),
+                "after": value(change.outcome_after),
+                "P(near best) before": probability(change.p_near_best_before),
+                "now": probability(change.p_near_best_after),
+            }
+            for change in self.models
+        ]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the stable schema: see `docs/json-schema.md`."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ranker.errors import listed
-from ranker.numbers import counted, probability
+from ranker.numbers import counted, interval, probability, unit
 from ranker.results.balance import SAME, one_label
 from ranker.results.choice import LOST, SURE, Choice, choose
 from ranker.results.result import NAMES, Result
@@ -176,5 +176,18 @@ class LabelRanking(Result):
         """Return a row for each model, the best first."""
         return [
             {"name": model.name, "score": model.score, "low": model.low, "high": model.high, "p_best": model.p_best}
+            for model in self.models
+        ]
+
+    def in_words(self) -> list[dict[str, str]]:
+        """Return the same as text for people."""
+        write = unit(self.metric).value
+        return [
+            {
+                "name": model.name,
+                "score": write(model.score),
+                "95 % interval": interval(model.low, model.high, write),
+                "P(best)": probability(model.p_best),
+            }
             for model in self.models
         ]

@@ -264,6 +264,21 @@ class OverSets(Result):
             for leader in self.models
         ]
 
+    def in_words(self) -> list[dict[str, str]]:
+        """Return the models in order, with means in percent and mean ranks."""
+        return [
+            {
+                "rank": str(leader.rank),
+                "model": leader.model,
+                "OOD": percent(leader.value),
+                "in-domain": percent(leader.in_domain),
+                "decay": percent(leader.decay),
+                "mean rank": f"{leader.friedman:.2f}",
+                "95 % interval": "" if leader.low is None else f"{leader.low} to {leader.high}",
+            }
+            for leader in self.models
+        ]
+
     def to_dict(self) -> dict[str, Any]:
         """Return the stable schema: see `docs/json-schema.md`."""
         return {"schema_version": SCHEMA_VERSION, **to_plain(self)}

@@ -189,6 +189,17 @@ class OverTasks(Result):
             for mean in part.means
         ]
 
+    def in_words(self) -> list[dict[str, str]]:
+        """Return the mean outcomes of the first models as text, a row for each part."""
+        return [
+            {
+                "task": part.name if part.over == "task" else f"{part.name}, {part.over}",
+                "rows": f"{part.rows:,}",
+                **{mean.model: self.unit.value(mean.value) for mean in part.means[:NAMES]},
+            }
+            for part in self.parts
+        ]
+
     def to_dict(self) -> dict[str, Any]:
         """Return the stable schema: see `docs/json-schema.md`."""
         saved = {

@@ -44,12 +44,9 @@ class Result(ABC):
     def to_rows(self) -> list[dict[str, Any]]:
         """Return a row for each measured thing: column -> plain value; fractions, None where unknown."""
 
+    @abstractmethod
     def in_words(self) -> list[dict[str, str]]:
-        """Return the plain values of `to_rows` as text for people: column -> text."""
-        return [
-            {name: _text(value) for name, value in row.items() if not isinstance(value, Mapping)}
-            for row in self.to_rows()
-        ]
+        """Return the same as text for people, in the few columns that matter: column -> text."""
 
     def to_frame(self) -> pd.DataFrame:
         """Return the rows of `to_rows` as a data frame, indexed by `index` if there is one.
@@ -112,10 +109,6 @@ def _flat(row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             yield from ((f"{name}: {key}", inside) for key, inside in _flat(value))
         else:
             yield name, value
-
-
-def _text(value: Any) -> str:
-    return "" if value is None else f"{value:.3g}" if isinstance(value, float) else str(value)
 
 
 def _row(tag: str, cells: Sequence[str]) -> str:

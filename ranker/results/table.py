@@ -90,6 +90,15 @@ class ScoreTable(Result):
             for example, row in zip(self.examples, rows, strict=True)
         ]
 
+    def in_words(self) -> list[dict[str, str]]:
+        """Return the means over the examples, a row for each model; blank if a method is defined on none."""
+        names = [method.name for method in self.methods]
+        rows = []
+        for model, values in zip(self.models, self.values, strict=True):
+            means = [f"{row[defined].mean():.3g}" if (defined := ~np.isnan(row)).any() else "" for row in values]
+            rows.append({"model": model, **dict(zip(names, means, strict=True))})
+        return rows
+
 
 def with_nulls(values: Floats) -> list[Any]:
     """Convert numbers to JSON values: null where undefined."""

@@ -185,6 +185,20 @@ class VoteRanking(Result):
         """Return a row for each model, with the fields of `VotedModel`."""
         return [to_plain(model) for model in self.models]
 
+    def in_words(self) -> list[dict[str, str]]:
+        """Return each model with its win rate and P(near best)."""
+        return [
+            {
+                "rank": str(model.rank),
+                "model": model.name,
+                "votes": f"{model.votes:,}",
+                "win rate": percent(model.win_rate),
+                "95 % interval": f"{percent(model.low)} to {percent(model.high)}",
+                "P(near best)": probability(model.p_near_best),
+            }
+            for model in self.models
+        ]
+
     def to_dict(self) -> dict[str, Any]:
         """Return the stable schema: see `docs/json-schema.md`."""
         groups, choice = [list(group) for group in self.groups], to_plain(self.choice)

@@ -204,3 +204,4 @@ def test_the_result_shows_itself():
     assert list(found.to_frame().index) == list(found.names)
     assert found.to_rows()[0]["task: s0"] == found.models[0].tasks["s0"]
     assert found.to_dict()["models"][0]["rank"] == 1
+    assert found.in_words()[0]["rank"] == "1"

@@ -324,6 +324,7 @@ def test_a_session_by_a_metric_says_what_a_decision_says(suite, rows, task, runt
         assert (ours.score, ours.low, ours.high) == pytest.approx((theirs.expected, theirs.low, theirs.high), abs=1e-8)
     assert ranking.within == pytest.approx(found.found.models[0].p_near_best)
     assert f"within 0.01 macro-f1 of the best) {ranking._sure} %" in ranking.line
+    assert ranking.in_words()[0]["score"] == f"{ranking.models[0].score:.3f}"
     assert ranking.models[0].score != by_accuracy.ranking().models[0].score
 
 
