@@ -16,7 +16,6 @@ from factors.types import Bools, Floats, Frozen, Ints
 from ranker.files.columns import Columns as Columns
 from ranker.sources.usage import RowUsage
 from ranker.tasks.base import ANSWERED, ERROR, MISSING, NO_ANSWER
-from ranker.tasks.classes import ClassProbabilities
 
 Kind = Literal["labels", "probabilities", "logits", "log-likelihoods", "outcomes", "values"]
 """Type of the cells of a model: labels, scores of all labels, outcomes (how right an answer is), or values that the
@@ -38,26 +37,16 @@ NONE = -1
 
 @dataclass(frozen=True)
 class TableHints:
-    """Statements of the user about a table. The rest is inferred, or an error asks for it.
+    """Statements of the user about a table, as in `TableOptions`. The rest is inferred, or an error asks for it.
 
     Attributes:
         prediction: columns, or names of column groups, that hold answers; each is a model.
-        truth: column of the true labels; "" if not stated.
         id: column of the row ids.
-        text: columns of the texts, in order.
-        cluster: column that groups dependent rows.
-        answers: type of the models' cells; "" to infer it.
-        label_map: other names of labels, and numbers, -> labels of the task.
-        empty_words: words, as written, that count as empty; None if not stated.
-        scale: worst and best outcome.
-        lower_is_better: a lower outcome is better.
-        runs: treatment of several runs of a model: "newest", "mean" or "each"; "" if not stated.
     """
 
     prediction: tuple[str, ...] = ()
     truth: str = ""
     id: str = ""
-    text: tuple[str, ...] = ()
     cluster: str = ""
     answers: Kind | Literal[""] = ""
     label_map: Mapping[str, str] = field(default_factory=dict)
@@ -67,8 +56,6 @@ class TableHints:
     runs: str = ""
 
     def __post_init__(self) -> None:
-        if self.answers not in ("", *KINDS):
-            raise ValueError(f"`answers` must be one of {', '.join(KINDS)} (got {self.answers!r})")
         object.__setattr__(self, "label_map", Frozen(self.label_map))
 
 
@@ -79,8 +66,6 @@ class TableAnswerColumn:
     Labels are stored as small integers, so that 1,000 models fit into memory; `probs` is computed on access.
 
     Attributes:
-        name: of the model.
-        kind: type of the cells.
         classes: C; 0 without labels.
         answers: (N,) label codes as small integers, `NONE` for none; or (N, C) probabilities, or (N,) outcomes in
             [0, 1], both nan for none; or (N,) raw cells, None if empty. Read-only.
@@ -138,11 +123,7 @@ class TableAnswerColumn:
         return np.where(self.state == ANSWERED, highest, NONE)
 
     def correct(self, truth: Ints) -> Floats:
-        """Return (N,) how right the answers are: 0 for no answer, nan if unknown.
-
-        Args:
-            truth: (N,) true labels; ignored for outcomes.
-        """
+        """Return (N,) how right the answers are by (N,) true labels: 0 for no answer, nan if unknown."""
         judged = (self.state == ANSWERED) | (self.state == NO_ANSWER)
         right = self.answers if self.kind == "outcomes" else (self.predicted == truth).astype(float)
         return np.where(judged, np.where(self.state == NO_ANSWER, 0.0, right), np.nan)
@@ -164,17 +145,6 @@ class TableAnswerColumn:
             return self
         return replace(self, state=np.where(rows, ERROR, self.state).astype(np.int8), notes=(*self.notes, note))
 
-    def to_classes(self) -> ClassProbabilities:
-        """Convert the answers to the record that all sources return.
-
-        Raises:
-            ValueError: the column holds outcomes only.
-        """
-        probs = self.probs
-        if probs is None:
-            raise ValueError(f"{self.name}: outcomes say what was right, and not what was said")
-        return ClassProbabilities(probs, self.state.astype(np.int64))
-
 
 @dataclass(frozen=True, eq=False)
 class BundledTableRows:
@@ -185,14 +155,12 @@ class BundledTableRows:
         texts: (n,) texts of each row, one for each text column.
         truth: (n,) true labels, `NONE` for a row without one.
         clusters: (n,) group of dependent rows; None if not stated.
-        labels: (C,) names of the labels.
     """
 
     ids: tuple[str, ...] | None
     texts: tuple[tuple[str, ...], ...]
     truth: Ints
     clusters: tuple[str, ...] | None
-    labels: tuple[str, ...]
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ _WHOLE = re.compile(r"([-+]?(?:0|[1-9][0-9]{0,5}))(?:\.0)?")
 _TRUTHS = {"false": 0, "true": 1}  # as data frames write them
 _NUMBER = r"(?i)^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$|^[+-]?(inf|infinity)$"
 _COMMA = r"^[+-]?\d+,\d+$"
-_SHARE = r"^\+?(\d+\.?\d*|\.\d+) ?%$"
+_PERCENT = r"^[+-]?\d+(\.\d+)? ?%$"
 
 
 def whole_number(text: str) -> int | None:
@@ -109,8 +109,9 @@ class Labels:
         """Return True if some cell is a number that only the order of the labels explains."""
         return any(self._lookup(cell)[1] for cell in cells)
 
-    def with_order(self, order: Sequence[str]) -> Labels:
-        """Return labels whose numbers follow the order that a file states, if it states one."""
+    def of_column(self, columns: Columns, column: str) -> Labels:
+        """Return labels whose numbers follow the order that a file states for a column, if it states one."""
+        order = columns.names.get(column, ())
         return Labels(self.task, self.label_map, order, self.words) if order else self
 
     @property
@@ -185,10 +186,10 @@ def texts(array: Any) -> list[str]:
 def blanks_to_null(array: Any, words: Sequence[str] | None) -> Any:
     """Replace blank texts, and words that the user calls empty, by null."""
     values = array.dictionary if pa.types.is_dictionary(array.type) else array
-    if not words and not _is_text(values.type):
+    if not words and not is_text(values):
         return array
     empty = of_texts(["", *(words or ())])
-    trimmed = pc.utf8_trim_whitespace(values) if _is_text(values.type) else of_texts(texts(values))
+    trimmed = pc.utf8_trim_whitespace(values) if is_text(values) else of_texts(texts(values))
     blank = fill_nulls(pc.is_in(trimmed, empty.cast(trimmed.type)), False)
     if not blank.any():
         return array
@@ -199,16 +200,18 @@ def blanks_to_null(array: Any, words: Sequence[str] | None) -> Any:
     return pc.if_else(gone, pa.nulls(1, values.type)[0], array.dictionary_decode()).dictionary_encode()
 
 
-def _is_text(kind: Any) -> bool:
+def is_text(array: Any) -> bool:
+    """Return True if a column holds texts."""
+    kind = array.type.value_type if pa.types.is_dictionary(array.type) else array.type
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
-def numbers_of(columns: Columns, name: str, first: int | None = None) -> tuple[Floats, Bools]:
-    """Return (n,) the cells of a column, or its `first` ones, as `numbers` does.
+def numbers_of(columns: Columns, name: str) -> tuple[Floats, Bools]:
+    """Return (n,) the cells of a column as `numbers` does.
 
     Texts that repeat in a dictionary are parsed once for the whole table, however many columns it has.
     """
-    array = columns.cells[name] if first is None else columns.cells[name].slice(0, first)
+    array = columns.cells[name]
     if not _is_text_dictionary(array):
         return numbers(array)
     values, bad = _dictionary_numbers(columns)[name]
@@ -218,7 +221,7 @@ def numbers_of(columns: Columns, name: str, first: int | None = None) -> tuple[F
 
 def _is_text_dictionary(array: Any) -> bool:
     """Return True if a column is a dictionary of texts."""
-    return bool(pa.types.is_dictionary(array.type)) and _is_text(array.type.value_type)
+    return bool(pa.types.is_dictionary(array.type)) and is_text(array)
 
 
 def _dictionary_numbers(columns: Columns) -> Mapping[str, tuple[Floats, Bools]]:
@@ -226,67 +229,62 @@ def _dictionary_numbers(columns: Columns) -> Mapping[str, tuple[Floats, Bools]]:
     key = "numbers of distinct texts"
     if key not in columns.worked_out:
         dictionaries = {name: array.dictionary for name, array in columns.cells.items() if _is_text_dictionary(array)}
-        values, bad = numbers(pa.concat_arrays(list(dictionaries.values())), shares=False)
+        values, bad = numbers(pa.concat_arrays(list(dictionaries.values())))
         ends = np.cumsum([0, *map(len, dictionaries.values())])
-        by_column: dict[str, tuple[Floats, Bools]] = {}
-        for name, low, high in zip(dictionaries, ends[:-1], ends[1:], strict=True):
-            of_column = values[low:high], bad[low:high]
-            if of_column[1].any() and holds_percents(dictionaries[name]):
-                of_column = numbers(dictionaries[name])
-            by_column[name] = np.append(of_column[0], np.nan), np.append(of_column[1], False)
-        columns.worked_out[key] = by_column
+        columns.worked_out[key] = {
+            name: (np.append(values[low:high], np.nan), np.append(bad[low:high], False))
+            for name, low, high in zip(dictionaries, ends[:-1], ends[1:], strict=True)
+        }
     return cast("Mapping[str, tuple[Floats, Bools]]", columns.worked_out[key])
 
 
-def numbers(array: Any, shares: bool = True) -> tuple[Floats, Bools]:
-    """Return (n,) the cells as numbers, nan if empty or a word for empty, and (n,) True if a cell is neither.
-
-    If all cells of a column end in "%", they are divided by 100, unless `shares` is False.
-    """
+def numbers(array: Any) -> tuple[Floats, Bools]:
+    """Return (n,) the cells as numbers, nan if empty or a word for empty, and (n,) True if a cell is neither."""
     flat = array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
     if pa.types.is_null(flat.type):
         return np.full(len(flat), np.nan), np.zeros(len(flat), bool)
-    if not _is_text(flat.type):
+    if not is_text(flat):
         return fill_nulls(flat.cast(pa.float64(), safe=False), np.nan), np.zeros(len(flat), bool)
     flat = pc.utf8_trim_whitespace(flat)
     empty = pc.is_in(pc.utf8_lower(flat), value_set=of_texts(["", *sorted(WORDS)]).cast(flat.type))
     flat = pc.if_else(empty, pa.nulls(1, flat.type)[0], flat)
-    shares = shares and flat.null_count < len(flat) and pc.all(pc.match_substring_regex(flat, _SHARE)).as_py()
-    flat = pc.replace_substring_regex(flat, " ?%$", "") if shares else flat
     right = pc.match_substring_regex(flat, _NUMBER)  # null where the cell is
     bad = ~fill_nulls(right, True)
     values = pc.if_else(right, pc.replace_substring_regex(flat, r"^\+", ""), pa.nulls(1, flat.type)[0])
-    return fill_nulls(values.cast(pa.float64()), np.nan) / (100 if shares else 1), bad
+    return fill_nulls(values.cast(pa.float64()), np.nan), bad
 
 
-def holds_percents(array: Any) -> bool:
-    """Return True if all cells of a column are percents with their sign."""
-    values = array.dictionary if pa.types.is_dictionary(array.type) else array
-    if not _is_text(values.type) or values.null_count == len(values):
-        return False
-    return bool(pc.all(pc.match_substring_regex(pc.utf8_trim_whitespace(values), _SHARE)).as_py())
-
-
-def has_decimal_commas(columns: Columns, name: str) -> bool:
-    """Return True if a column holds only numbers, and some have a decimal comma."""
+def has_other_numbers(columns: Columns, name: str) -> bool:
+    """Return True if a column holds only numbers, and some have a decimal comma, or the sign of percents."""
     array = columns.cells[name]
     if _is_text_dictionary(array) and not _dictionary_numbers(columns)[name][1].any():
         return False
     values = array.dictionary if pa.types.is_dictionary(array.type) else array
-    if not _is_text(values.type):
+    if not is_text(values):
         return False
-    commas = pc.match_substring_regex(pc.utf8_trim_whitespace(values), _COMMA)
-    return bool(pc.any(commas).as_py()) and not numbers(pc.filter(values, pc.invert(commas)))[1].any()
+    others = pc.match_substring_regex(pc.utf8_trim_whitespace(values), f"{_COMMA}|{_PERCENT}")
+    return bool(pc.any(others).as_py()) and not numbers(pc.filter(values, pc.invert(others)))[1].any()
 
 
 def no_number(text: str) -> str:
     """Describe why a cell is no number.
 
     Example:
-        >>> no_number("0,13"), no_number("much")
-        ("'0,13' has a decimal comma", "'much' is no number")
+        >>> no_number("0,13"), no_number("13 %"), no_number("much")
+        ("'0,13' has a decimal comma", "'13 %' is a percentage", "'much' is no number")
     """
-    return f"{text[:50]!r} {'has a decimal comma' if re.fullmatch(_COMMA, text) else 'is no number'}"
+    percent = "is a percentage" if re.fullmatch(_PERCENT, text) else "is no number"
+    return f"{text[:50]!r} {'has a decimal comma' if re.fullmatch(_COMMA, text) else percent}"
+
+
+def as_number(text: str) -> str:
+    """Return how to write a number with a decimal comma, or the sign of percents.
+
+    Example:
+        >>> as_number("0,13"), as_number("13 %")
+        ('0.13', '0.13')
+    """
+    return f"{float(text.rstrip('% ')) / 100:g}" if "%" in text else text.replace(",", ".")
 
 
 def label_counts(columns: Columns, column: str) -> tuple[list[Any], Ints, Ints]:
@@ -304,6 +302,7 @@ def read_label_column(columns: Columns, column: str, name: str, labels: Labels) 
         DataError: fewer than half of the filled cells are labels of the task; or the others seem to be labels of
             another task: they repeat while a label of this one never occurs; or they are numbers beyond the order.
     """
+    labels = labels.of_column(columns, column)
     values, codes, counts = label_counts(columns, column)
     class_codes = np.array([*map(labels.index, values)], dtype=np.int64)
     wrong = np.flatnonzero((class_codes == UNKNOWN) & (counts > 0))
@@ -332,6 +331,7 @@ def read_label_column(columns: Columns, column: str, name: str, labels: Labels) 
 
 def silent_notes(columns: Columns, column: str, labels: Labels, meaning: str) -> Iterable[str]:
     """Count the cells of a column of labels that are empty, and the words that say so."""
+    labels = labels.of_column(columns, column)
     values, codes, counts = label_counts(columns, column)
     for value, many in zip(values, counts.tolist(), strict=True):
         if many and labels.index(value) == NONE:
@@ -359,6 +359,7 @@ def _numbers_of(values: Sequence[Any], labels: Labels) -> str:
 def label_codes(columns: Columns, column: str, labels: Labels) -> Ints:
     """Return (n,) the classes of a column of labels; `NONE` if empty, `UNKNOWN` for a cell that is no label."""
     values, codes, _ = label_counts(columns, column)
+    labels = labels.of_column(columns, column)
     return np.array([*map(labels.index, values), NONE])[codes]
 
 
@@ -368,6 +369,7 @@ def true_label_codes(columns: Columns, column: str, labels: Labels) -> Ints:
     Raises:
         DataError: a cell is no label of the task.
     """
+    labels = labels.of_column(columns, column)
     codes = label_codes(columns, column, labels)
     if (codes == UNKNOWN).any():
         values, _, counts = label_counts(columns, column)
@@ -400,15 +402,7 @@ def read_score_columns(
     task: ClassificationTask,
     kind: Kind | str,
 ) -> TableAnswerColumn:
-    """Read a group of columns of scores as answers.
-
-    Args:
-        columns: the file.
-        group: (K,) names of the columns.
-        classes: (K,) class of each.
-        name: of the model.
-        task: the labels.
-        kind: of the scores; "" infers it.
+    """Read a group of (K,) columns of scores, of (K,) classes, as answers; kind "" is inferred.
 
     Raises:
         DataError: a cell is no number, or not of the kind.
@@ -420,8 +414,6 @@ def read_score_columns(
         scores, notes = _scores_of_both(columns, group[0], scores[:, 0], classes[0], kind, task)
         classes = (0, 1)
     broken = np.isnan(scores).any(axis=1)
-    if any(holds_percents(columns.cells[column]) for column in group):
-        notes.append(f"{some(group)} are percentages, by their signs")
     if kind in ("", "probabilities") and are_percents(scores[~broken]):
         scores = scores / 100
         notes.append(Assumption(f"{some(group)} add up to 100 and are read as percentages"))
@@ -552,7 +544,7 @@ def outcomes(array: Any) -> tuple[Floats, Bools, Bools]:
     """
     flat = array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
     silent = np.zeros(len(flat), bool)
-    if pa.types.is_string(flat.type) or pa.types.is_large_string(flat.type):
+    if is_text(flat):
         low = pc.utf8_lower(pc.utf8_trim_whitespace(flat))
         silent = fill_nulls(pc.equal(low, INVALID), False)
         flat = pc.replace_substring_regex(pc.replace_substring_regex(low, "^true$", "1"), "^false$", "0")
@@ -563,14 +555,7 @@ def outcomes(array: Any) -> tuple[Floats, Bools, Bools]:
 def read_outcome_column(
     columns: Columns, column: str, name: str, scale: tuple[float, float] = UNIT, lower_is_better: bool = False
 ) -> TableAnswerColumn:
-    """Read a column of outcomes: what was right, not what was answered.
-
-    Args:
-        columns: the file.
-        column: name of the column.
-        name: of the model.
-        scale: worst and best outcome, which become 0 and 1.
-        lower_is_better: reverse the scale.
+    """Read a column of outcomes: what was right, not what was answered. The ends of the scale become 0 and 1.
 
     Raises:
         DataError: a cell is no number on the scale.

@@ -73,15 +73,8 @@ def find(
     """Collect the distinct rows of a file.
 
     Args:
-        columns: of the file.
-        keys: the columns that identify a row.
         rows: the requested rows; an id of theirs is an id even if it reads like an empty word.
-        empty_words: see `TableHints`.
         answers: columns of the answers and the truth, which hardly tell rows apart.
-
-    Raises:
-        DataError: a row has no id, or two answers of one model; or the models' rows differ and there are no ids.
-        Question: a column tells two answers of one model apart.
     """
     values, codes = _ids(columns, keys.id, rows, empty_words) if keys.id else ([], np.arange(columns.size))
     if not keys.model and not keys.run:

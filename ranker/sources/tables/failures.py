@@ -42,10 +42,6 @@ def find(columns: Columns, free: Sequence[str]) -> dict[str, str]:
 
     A column of numbers is none, since it may hold counts; unless it is called a status, and holds codes of HTTP.
 
-    Args:
-        columns: of the file.
-        free: columns whose meaning is open.
-
     Example:
         >>> from ranker.files.reader import of_rows
         >>> row = {"id": 1, "gpt": "yes", "gpt_error": None, "bert": "no", "status": "ok"}
@@ -57,7 +53,7 @@ def find(columns: Columns, free: Sequence[str]) -> dict[str, str]:
     for name in (*free, *columns.nested):
         words = plain(in_object.get(name, name)).split()
         if " ".join(words) in STATUS:
-            if name in columns.cells and all(_status(value) is not None for value in _values(columns, name)):
+            if name in columns.cells and None not in map(_status, dictionary_codes(columns.cells[name])[0]):
                 owners[name] = ""
         elif ERRORS & {*words} and (name not in columns.cells or name in in_object or not holds_numbers(columns, name)):
             owner = " ".join(word for word in words if word not in ERRORS)
@@ -84,7 +80,6 @@ def rows_of(columns: Columns, owners: Mapping[str, str], answers: Iterable[str],
     """Return (n,) True where a model's answer failed, and a note that counts these rows; "" if there are none.
 
     Args:
-        columns: of the file.
         owners: see `find`.
         answers: names of the model, and of its columns.
         alone: no other column of the file holds answers.
@@ -128,16 +123,9 @@ def _blank(array: pa.Array, rows: Bools) -> pa.Array:
     return blanked.dictionary_encode() if coded else blanked
 
 
-def _values(columns: Columns, name: str) -> list[object]:
-    return dictionary_codes(columns.cells[name])[0]
-
-
 def _failed(columns: Columns, name: str) -> tuple[Bools, list[str]]:
     """Return (n,) True where a column says that an answer failed, and what it says there."""
-    if name in columns.nested:
-        values, codes = dictionary_codes(columns.nested[name])
-    else:
-        values, codes = dictionary_codes(columns.cells[name])
+    values, codes = dictionary_codes((columns.nested if name in columns.nested else columns.cells)[name])
     status = plain(name) in STATUS
     bad = np.array([*(_status(value) is False if status else _is_reason(value) for value in values), False])
     failed = bad[codes]

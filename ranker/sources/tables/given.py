@@ -5,16 +5,23 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
-from typing import NamedTuple
 
 from ranker.datasets.mapping import check_spellings, number_in
 from ranker.errors import DataError
 from ranker.files.cells import cell_text
 from ranker.sources.tables import names
 from ranker.sources.tables.base import Columns, TableHints, some
-from ranker.sources.tables.cells import READABLE, add_up, distinct, has_decimal_commas, label_counts, whole_number
+from ranker.sources.tables.cells import (
+    READABLE,
+    add_up,
+    distinct,
+    has_other_numbers,
+    is_text,
+    label_counts,
+    whole_number,
+)
 from ranker.sources.tables.groups import SIGN, SIGNS, cuts, nested_columns
-from ranker.sources.tables.keys import Keys, is_text
+from ranker.sources.tables.keys import Keys
 from ranker.tasks.classes import ClassificationTask
 from ranker.tasks.empty import INVALID, empty_word_question, is_blank, is_empty_word, unlabelled_words
 from ranker.tasks.names import NameIndex, fold, number_of, spelled
@@ -26,26 +33,14 @@ OUTCOMES = ClassificationTask("given", ("wrong", "right"))
 """Task of a file of outcomes for which no other is named."""
 
 
-class FileLabels(NamedTuple):
-    """Labels of a file, as written.
+def file_labels(columns: Columns, hints: TableHints, keys: Keys) -> tuple[ClassificationTask, bool]:
+    """Collect the labels of a file, as written, from the truth, else the answers, else the column names.
 
-    Attributes:
-        labels: in the order that a user or the numbers give, else alphabetical.
-        ordered: the order is not alphabetical.
-        declared: the file, the column names or a label map name the labels. Otherwise they are read from the cells, and
-            an empty word among them may be a label: see `check_words`.
-    """
-
-    labels: tuple[str, ...]
-    ordered: bool
-    declared: bool
-
-
-def file_labels(columns: Columns, hints: TableHints, keys: Keys) -> FileLabels:
-    """Collect the labels of a file from the truth, else the answers, else the column names.
+    The flag says that the file, the column names or a label map name the labels. Otherwise they are read from the
+    cells, and an empty word among them may be a label: see `check_words`.
 
     Raises:
-        DataError: there are none, or too many; or two may be one.
+        DataError: there are none, or too many.
     """
     free = [name for name in columns.cells if name not in keys.columns]
     scores = nested_columns(columns)  # numbers of a list are scores, even if they are whole
@@ -54,7 +49,7 @@ def file_labels(columns: Columns, hints: TableHints, keys: Keys) -> FileLabels:
         name
         for name in free
         if not (names.holds_numbers(columns, name) and (name in scores or names.has_fractions(columns, name)))
-        and not has_decimal_commas(columns, name)
+        and not has_other_numbers(columns, name)
     ]
     coded = {name: _values(columns, name, hints) for name in usable if str(columns.cells[name].type).startswith("dict")}
     few = {name: values for name, values in coded.items() if len(values) <= MAX_INFERRED_LABELS}
@@ -64,7 +59,7 @@ def file_labels(columns: Columns, hints: TableHints, keys: Keys) -> FileLabels:
     if not repeating and not any(name in scores or names.has_fractions(columns, name) for name in numeric):
         repeating = list(few)
     texts_of = [name for name in repeating if is_text(columns.cells[name])]
-    targets = _targets(_named_after(columns, free, hints), hints)
+    targets = _targets(_named_after(columns, free), hints)
     after = tuple(dict.fromkeys(spelled(label or end) for end, label in targets.items()))
     spellings = (
         [text for name in free for text in (*_ends(columns, name), *few.get(name, ()))] if hints.label_map else []
@@ -81,13 +76,13 @@ def file_labels(columns: Columns, hints: TableHints, keys: Keys) -> FileLabels:
                     columns.origin, some(candidates), (v for v in values if v not in hints.label_map.values())
                 )
             named_labels = {*map(fold, labels)} <= {fold(end) for name in free for end in _ends(columns, name)}
-            ordered = bool(stated) or labels[0].isdecimal()
-            return FileLabels(tuple(labels), ordered, bool(stated or hints.label_map or named_labels))
+            task = ClassificationTask("given", tuple(labels), ordered=bool(stated) or labels[0].isdecimal())
+            return task, bool(stated or hints.label_map or named_labels)
         check_words(columns, [name for name in candidates if name in true or name in answers], hints)
     if len(after) > 1:
-        return FileLabels(after, ordered=True, declared=True)
+        return ClassificationTask("given", after), True
     check_words(columns, few, hints)
-    hint = next((f"; {comma}" for comma in names.decimal_commas(columns, free)), "")
+    hint = next((f"; {other}" for other in names.other_numbers(columns, free)), "")
     numbers = hints.truth in numeric if hints.truth else len(numeric) > 1
     advice = "name the task" + ", beside `data` `task=number` if answers are numbers" * numbers
     column = "" if hints.truth else ", or say with `truth` which column holds them"
@@ -153,12 +148,7 @@ def check_truth(
 ) -> None:
     """Refuse words among true labels that may say that a row has none: see `unlabelled_words`.
 
-    Args:
-        columns: of the file.
-        truth: column of the true labels.
-        answers: columns of the models' labels.
-        hints: what the user states.
-        declared: the labels are declared, so that usual empty words are none.
+    If the labels are declared, usual empty words are none of them.
 
     Raises:
         Question: there is one, and the user did not state which words are empty.
@@ -183,11 +173,8 @@ def _ask_about(columns: Columns, name: str, words: Iterable[str]) -> None:
         raise empty_word_question(columns.origin, name, of_words)
 
 
-def _named_after(columns: Columns, free: Sequence[str], hints: TableHints) -> tuple[str, ...]:
-    """Return the labels that score columns are named for: ``model/label`` of most models, else those of one model.
-
-    The label map must name one of these, or all columns must add up to 1; then a word such as "p" before them is cut.
-    """
+def _named_after(columns: Columns, free: Sequence[str]) -> tuple[str, ...]:
+    """Return the labels in names of scores: ``model/label`` of most models, else those of one, which add up to 1."""
     scores = [name for name in free if names.holds_numbers(columns, name)]
     parts: dict[str, list[str]] = {}
     for name in scores:
@@ -202,9 +189,6 @@ def _named_after(columns: Columns, free: Sequence[str], hints: TableHints) -> tu
         for before, ending in cuts(columns, name):
             if not ending.isdecimal():
                 prefixed.setdefault(before, []).append(ending)
-    stated = [endings for endings in prefixed.values() if any(_targets(endings, hints).values())]
-    if stated:
-        return tuple(stated[-1])
     alike = len(scores) == len(free) > 1 and not parts and not nested_columns(columns)
     if not alike or not add_up(columns, scores):
         return ()

@@ -13,13 +13,13 @@ from ranker.sources.tables.cells import Labels, add_up
 from ranker.sources.tables.names import (
     DECISION,
     GENERIC,
-    decimal_commas,
     has_fractions,
     holds_numbers,
     in_unit,
     is_empty,
     is_prediction,
     is_right,
+    other_numbers,
     plain,
 )
 from ranker.tasks.names import is_number
@@ -48,9 +48,7 @@ class ClassColumn(NamedTuple):
     """Column that is named for a class.
 
     Attributes:
-        column: its name.
         before: part of the name before the class.
-        class_index: the class.
         numbered: the name gives the class as a number.
     """
 
@@ -71,15 +69,15 @@ def find(columns: Columns, hints: TableHints, labels: Labels, free: Sequence[str
     """Group the columns that are named for classes by the prefix of their names; each group has all classes.
 
     Raises:
-        DataError: a model has no column for a class, or one for an unknown class; or numbers have decimal commas.
+        DataError: a model has no column for a class, or one for an unknown class; or numbers have another form.
     """
     if hints.answers in ("labels", "outcomes"):
         return {}
     groups: dict[str, list[ClassColumn]] = {}
     for name in free:
         part = split(columns, labels, name)
-        for comma in decimal_commas(columns, [name] if part else ()):
-            raise DataError.at(columns.origin, comma)
+        for other in other_numbers(columns, [name] if part else ()):
+            raise DataError.at(columns.origin, other)
         if part is not None and (holds_numbers(columns, name) or is_empty(columns, name)):
             groups.setdefault(part.before, []).append(part)
     _check_lists(columns, hints, labels, free, groups)

@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
 
 import numpy as np
 
@@ -15,9 +14,6 @@ from ranker.errors import Assumption, DataError, Question
 from ranker.sources.tables.base import NONE, RequestedRows, TableAnswerColumn, count, some
 from ranker.sources.tables.keys import strip_point_zero, tidy
 from ranker.sources.tables.reading import ParsedTable
-
-JoinMethod = Literal["id", "number", "order", "text"]
-"""Method of matching rows: by ids, ids that number the rows, their order, or their texts."""
 
 MAX_DIFFERENT_TEXTS = 0.5
 """Largest share of the joined rows whose texts may differ from the file's; beyond it these are other rows."""
@@ -32,17 +28,11 @@ class Joined:
     Attributes:
         models: answers of each; a row without one is `MISSING`.
         places: (N,) position of each row in the file, -1 for none. Read-only.
-        method: how rows were matched.
-        differ: number of rows with another text in the file; they are not joined.
-        unused: number of rows of the file that were not requested.
-        notes: the same in sentences.
+        notes: how rows were matched, and how many were not.
     """
 
     models: tuple[TableAnswerColumn, ...]
     places: Ints
-    method: JoinMethod
-    differ: int
-    unused: int
     notes: tuple[str, ...]
 
     @cached_property
@@ -55,7 +45,7 @@ def join(reading: ParsedTable, rows: RequestedRows) -> Joined:
     """Join the answers of a file to the requested rows.
 
     Ids are compared as text. If either side has no ids, or none is shared, rows are joined by order, provided that both
-    have as many rows and most texts agree. Else they are joined by text; a repeated text is joined in order if it
+    have as many rows and all texts agree. Else they are joined by text; a repeated text is joined in order if it
     occurs as often on both sides. Rows whose texts differ are not joined. Rows that come from this very file keep their
     positions. True labels in the file must be those of the rows, unless the user states the order. Time and memory are
     proportional to the rows of both.
@@ -65,12 +55,12 @@ def join(reading: ParsedTable, rows: RequestedRows) -> Joined:
         Question: a row has another true label in the file.
     """
     texts = _keys(reading, rows)
-    match = (
-        _by_stated_order(reading, rows, texts)
-        if rows.by_order
-        else _by_file(rows) or _by_id(reading, rows, checked=texts is not None)
-    )
-    places, method, notes = match or _by_texts(reading, rows, texts)
+    if rows.by_order:
+        places, notes = _by_stated_order(reading, rows, texts)
+    elif rows.places is not None:
+        places, notes = np.array(rows.places), ["the rows are those of the file"]
+    else:
+        places, notes = _by_id(reading, rows, checked=texts is not None) or _by_texts(reading, rows, texts)
     differ = 0
     if texts is not None and not rows.by_order:
         wrong = _differs(places, *texts)
@@ -98,7 +88,7 @@ def join(reading: ParsedTable, rows: RequestedRows) -> Joined:
     places.flags.writeable = False
     same = len(places) == reading.size and (places == np.arange(len(places))).all()
     models = reading.models if same else tuple(model.part(places) for model in reading.models)
-    return Joined(models, places, method, differ, unused, tuple(notes))
+    return Joined(models, places, tuple(notes))
 
 
 def _true_labels(reading: ParsedTable, rows: RequestedRows, places: Ints) -> tuple[Ints, Ints]:
@@ -128,14 +118,9 @@ def _check_truth(reading: ParsedTable, rows: RequestedRows, places: Ints) -> Non
         )
 
 
-def _by_file(rows: RequestedRows) -> tuple[Ints, JoinMethod, list[str]] | None:
-    """Return (N,) the positions of rows that come from this very file; None for others."""
-    return None if rows.places is None else (np.array(rows.places), "order", ["the rows are those of the file"])
-
-
 def _by_stated_order(
     reading: ParsedTable, rows: RequestedRows, texts: tuple[list[str], list[str]] | None
-) -> tuple[Ints, JoinMethod, list[str]]:
+) -> tuple[Ints, list[str]]:
     """Return (N,) the positions of rows by their order, as the user states; the note counts other texts."""
     order = np.arange(len(rows)) if rows.stands is None else np.array(rows.stands)
     size = rows.file_size or len(rows)
@@ -149,10 +134,10 @@ def _by_stated_order(
         "true label": int(np.not_equal(*_true_labels(reading, rows, order)).sum()),
     }
     parts = [f"; {count(many, noun)} {'differs' if many == 1 else 'differ'}" for noun, many in differ.items() if many]
-    return order, "order", [f"rows are joined by their order, as stated{''.join(parts)}"]
+    return order, [f"rows are joined by their order, as stated{''.join(parts)}"]
 
 
-def _by_id(reading: ParsedTable, rows: RequestedRows, checked: bool) -> tuple[Ints, JoinMethod, list[str]] | None:
+def _by_id(reading: ParsedTable, rows: RequestedRows, checked: bool) -> tuple[Ints, list[str]] | None:
     """Return (N,) the positions of rows by their ids; None if no id is shared and there are texts instead."""
     if reading.ids is None or rows.ids is None:
         return None
@@ -163,7 +148,7 @@ def _by_id(reading: ParsedTable, rows: RequestedRows, checked: bool) -> tuple[In
     places = {text: place for place, text in enumerate(reading.ids)}
     positions = np.array([places.get(text, -1) for text in wanted], dtype=np.int64)
     if (positions >= 0).any():
-        return positions, "id", ["rows are joined by their ids"]
+        return positions, ["rows are joined by their ids"]
     if checked:
         return None
     raise DataError.at(
@@ -172,7 +157,7 @@ def _by_id(reading: ParsedTable, rows: RequestedRows, checked: bool) -> tuple[In
     )
 
 
-def _numbered(origin: str, ids: Sequence[str], wanted: Sequence[str]) -> tuple[Ints, JoinMethod, list[str]] | None:
+def _numbered(origin: str, ids: Sequence[str], wanted: Sequence[str]) -> tuple[Ints, list[str]] | None:
     """Return (N,) the positions of rows whose ids in the file number them; None if they do not."""
     # they do if the rows count from the other start, or if they count all rows from 0 or 1 and share no id with them
     size = len(wanted)
@@ -184,8 +169,7 @@ def _numbered(origin: str, ids: Sequence[str], wanted: Sequence[str]) -> tuple[I
     if start is None:
         if set(ids) & set(wanted) or len(ids) != size or low not in (0, 1) or high - low != size - 1:
             return None
-        if (ends := _last_numbers(wanted)) is not None:
-            return _by_last_number(origin, numbers, wanted, ends)
+        _check_last_numbers(origin, low, wanted)
         base = low
     elif (start == 1 and low == 0 and high < size) or (start == 0 and high == size and low > 0):
         base = 1 - start
@@ -193,32 +177,21 @@ def _numbered(origin: str, ids: Sequence[str], wanted: Sequence[str]) -> tuple[I
         return None
     places = np.full(size, -1)
     places[numbers - base] = np.arange(len(ids))
-    return places, "number", [Assumption(f"the ids of the file are the numbers of the rows, counted from {base}")]
+    return places, [Assumption(f"the ids of the file are the numbers of the rows, counted from {base}")]
 
 
-def _last_numbers(ids: Sequence[str]) -> list[int] | None:
-    """Return the numbers that ids end in, such as 7 of "test-007", if these number the rows in another order."""
-    ends = [_LAST_NUMBER.search(text) for text in ids]
+def _check_last_numbers(origin: str, start: int, wanted: Sequence[str]) -> None:
+    """Ask about ids of rows that end in numbers, such as 7 of "test-007", which count the rows in another order."""
+    ends = [_LAST_NUMBER.search(text) for text in wanted]
     numbers = [int(end[0]) for end in ends if end]
-    count_all = len({*numbers}) == len(ids) and max(numbers) - min(numbers) == len(ids) - 1
-    return numbers if count_all and sorted(numbers) != numbers else None
-
-
-def _by_last_number(
-    origin: str, numbers: Ints, wanted: Sequence[str], ends: Sequence[int]
-) -> tuple[Ints, JoinMethod, list[str]]:
-    """Return (N,) the positions of rows whose ids in the file are the numbers that their own ids end in."""
-    if min(ends) != numbers.min():
+    count_all = len({*numbers}) == len(wanted) and max(numbers) - min(numbers) == len(wanted) - 1
+    if count_all and sorted(numbers) != numbers:
         raise Question.at(
             origin,
-            f"its ids count the rows from {numbers.min()}, and those of the rows ({some(wanted)}) from {min(ends)}, in "
+            f"its ids count the rows from {start}, and those of the rows ({some(wanted)}) from {min(numbers)}, in "
             "another order than they stand in; give both the same ids, or say with `by_order` that both have one order",
             option="by_order",
         )
-    places = np.empty(len(wanted), np.int64)
-    places[np.argsort(ends)] = np.argsort(numbers)
-    last = f"{numbers.max()} is {wanted[int(np.argmax(ends))]!r}"
-    return places, "number", [Assumption(f"the ids of the file are the numbers that those of the rows end in: {last}")]
 
 
 def _keys(reading: ParsedTable, rows: RequestedRows) -> tuple[list[str], list[str]] | None:
@@ -240,7 +213,7 @@ def _differs(places: Ints, file: Sequence[str], wanted: Sequence[str]) -> Bools:
 
 def _by_texts(
     reading: ParsedTable, rows: RequestedRows, texts: tuple[list[str], list[str]] | None
-) -> tuple[Ints, JoinMethod, list[str]]:
+) -> tuple[Ints, list[str]]:
     """Return (N,) the positions of rows by their order or their texts."""
     order, alike = np.arange(len(rows)), reading.size == len(rows)
     if rows.stands is not None and rows.file_size == reading.size:
@@ -254,21 +227,16 @@ def _by_texts(
             note = (
                 f"rows are joined by their order alone; {sign if confirmed else 'nothing in the file confirms it'}{ids}"
             )
-            return order, "order", [Assumption(note)]
+            return order, [Assumption(note)]
         raise DataError.of(
             reading.origin,
             f"has {count(reading.size, 'row')} and no ids or texts that the rows have, too, so that "
             f"their order must tell which is which, and {len(rows):,} rows are asked about (`id` and `text` name "
             "columns)",
         )
-    agree = len(rows) - int(_differs(order, *texts).sum()) if alike else 0
-    if agree == len(rows):
-        return order, "order", ["rows are joined by their order, and all texts agree"]
+    if alike and not _differs(order, *texts).any():
+        return order, ["rows are joined by their order, and all texts agree"]
     places, notes = _by_text(*texts, all_segments=len(reading.texts) >= rows.segments)
-    by_chance = MAX_DIFFERENT_TEXTS * len(rows) if notes else 0
-    if agree > by_chance and agree >= (places >= 0).sum():
-        note = f"rows are joined by their order: {agree:,} of {len(rows):,} texts agree"
-        return order, "order", [Assumption(note)]
     if (places < 0).all() and notes:
         raise Question.at(reading.origin, f"{notes[0]}; give both ids, or all texts of the rows", option="text")
     if (places < 0).all():
@@ -277,7 +245,7 @@ def _by_texts(
             f"no text of the file is that of a row asked about (file: "
             f"{some([text.replace(chr(31), ' | ') for text in texts[0]], 1)})",
         )
-    return places, "text", ["rows are joined by their texts", *notes]
+    return places, ["rows are joined by their texts", *notes]
 
 
 def _check_numbers(reading: ParsedTable, rows: RequestedRows) -> None:

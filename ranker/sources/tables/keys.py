@@ -16,7 +16,7 @@ from ranker.files.arrow import of_cells
 from ranker.files.cells import cell_text
 from ranker.sources.tables import failures
 from ranker.sources.tables.base import JOINT, Columns, RequestedRows, TableHints, some
-from ranker.sources.tables.cells import dictionary_codes, distinct, texts
+from ranker.sources.tables.cells import dictionary_codes, distinct, is_text, texts
 from ranker.sources.tables.names import holds_numbers, is_prediction, is_right, is_true
 from ranker.sources.tables.raters import RATERS
 
@@ -46,7 +46,6 @@ class Keys:
     Attributes:
         id: column of ids; "" if there is none.
         texts: segment -> column of its text.
-        cluster: column that groups dependent rows; "" if not stated.
         model: column that states the model; "" unless the table is that long.
         index: columns that carry only the order of the rows, or further ids.
         run: column that states the run, or the rater, if rows repeat for each; else "".
@@ -74,15 +73,11 @@ class Keys:
 
 
 def find(columns: Columns, hints: TableHints, rows: RequestedRows | None) -> Keys:
-    """Find the columns that identify a row, by their content if rows are requested, else by their names.
-
-    Raises:
-        UnknownName: a column that the user named does not exist.
-    """
-    for name in (hints.id, hints.cluster, hints.truth, *hints.text):
+    """Find the columns that identify a row, by their content if rows are requested, else by their names."""
+    for name in (hints.id, hints.cluster, hints.truth):
         check_column(columns, name)
     index = tuple(name for name in columns.cells if _is_index(columns, name) and name != hints.id)
-    claimed = {*index, hints.cluster, hints.truth, *hints.prediction, *hints.text}
+    claimed = {*index, hints.cluster, hints.truth, *hints.prediction}
     unclaimed = [name for name in columns.cells if name not in claimed]
     identity = hints.id or _id(columns, unclaimed, rows)
     ordered = tuple(name for name in index if in_order(columns, name))
@@ -90,7 +85,7 @@ def find(columns: Columns, hints: TableHints, rows: RequestedRows | None) -> Key
         identity = next(name for name in index if name not in ordered)
     more_ids = tuple(name for name in unclaimed if name != identity and _is_id(columns, name))
     free = [name for name in unclaimed if name not in (identity, *more_ids)]
-    segments = dict(enumerate(hints.text)) or _texts(columns, free, rows, MIN_SHARED_TEXTS if identity else 0.0)
+    segments = _texts(columns, free, rows, MIN_SHARED_TEXTS if identity else 0.0)
     model = next((name for name in free if name not in segments.values() and _is_model(columns, name, identity)), "")
     free = [name for name in free if name not in {*segments.values(), model}]
     rows_of = [identity] if identity else list(segments.values())
@@ -117,18 +112,8 @@ def check_column(columns: Columns, name: str) -> None:
         raise UnknownName("column", name, columns.cells, place=columns.origin)
 
 
-def is_text(array: object) -> bool:
-    """Return True if a column holds texts."""
-    kind = array.type  # type: ignore[attr-defined]  # pyarrow has no types
-    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
-
-
 def _is_index(columns: Columns, name: str) -> bool:
-    """Return True if pandas named a column, and it may number the rows: the first one, or cells that never repeat.
-
-    pandas names any column without a name so, one of answers, too.
-    """
+    """Return True if pandas named a column, which may be one of answers, and it is the first, or never repeats."""
     if not INDEX.fullmatch(name):
         return False
     filled = columns.size - columns.cells[name].null_count
@@ -156,7 +141,7 @@ def _id(columns: Columns, free: Sequence[str], rows: RequestedRows | None) -> st
         array = columns.cells[name]
         if name in usual or pa.types.is_floating(array.type):
             continue
-        values = set(map(cell_text, distinct(array))) if _many(array, columns.size) else set()
+        values = set(map(cell_text, distinct(array)))
         if len(values) == columns.size and len(ids & values) >= MIN_SHARED_IDS * columns.size:
             return name
     return best
@@ -166,12 +151,6 @@ def _is_id(columns: Columns, name: str) -> bool:
     """Return True if a column has a usual name for ids, and another cell in each row."""
     has_usual_name = name.strip().casefold() in map(str.casefold, IDS)
     return has_usual_name and columns.size > 1 and len(distinct(columns.cells[name])) == columns.size
-
-
-def _many(array: object, size: int) -> bool:
-    """Return False if a dictionary shows that the column has fewer distinct values than rows."""
-    kind = array.type  # type: ignore[attr-defined]
-    return not pa.types.is_dictionary(kind) or len(array.dictionary) == size  # type: ignore[attr-defined]
 
 
 def _texts(columns: Columns, free: Sequence[str], rows: RequestedRows | None, share: float) -> dict[int, str]:
@@ -226,11 +205,7 @@ def telling_columns(columns: Columns, keys: Sequence[str], free: Sequence[str]) 
     """Yield the columns that tell apart all rows of one key; none if the keys do.
 
     First come those of whose values each has as many rows, as runs and turns have; then those with the fewest values.
-
-    Args:
-        columns: of the file.
-        keys: columns that may tell a row; [] for none.
-        free: columns whose meaning is open; those that are named as answers or truth tell nothing.
+    Those that are named as answers or truth tell nothing.
     """
     inside = {part for group in columns.groups.values() for part in group}
     open_names = (name for name in free if not (is_prediction(name) or is_true(name) or is_right(name)))
@@ -259,9 +234,6 @@ def _count(parts: Sequence[Ints]) -> int:
 
 def join_ids(columns: Columns, names: Sequence[str]) -> Columns:
     """Return columns with one in place of several that tell a row together.
-
-    Raises:
-        UnknownName: one does not exist.
 
     Example:
         >>> from ranker.files.reader import of_rows

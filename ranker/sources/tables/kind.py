@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from factors.types import Example, Floats
+from factors.types import Example
 from ranker.errors import DataError, ModelError, Question, UnknownName, UsageError, listed, look_up
 from ranker.sources.base import BundledRows, Machine, ModelInfo, Predictor, ResourceCache, Source, SourceOptions
 from ranker.sources.options import non_defaults
 from ranker.sources.references import Reference
 from ranker.sources.tables.names import NAMED
 from ranker.sources.tables.options import TableOptions
-from ranker.tasks.base import failures_as_wrong
+from ranker.tasks.base import ANSWERED, failures_as_wrong
 from ranker.tasks.classes import ClassificationTask, ClassProbabilities, has_labels
 from ranker.tasks.precomputed import PrecomputedScores, PrecomputedTask
 
@@ -48,11 +48,8 @@ OF_OUTCOMES = {"scale", "lower_is_better"}
 LABEL_LISTS = ("labels",)
 """Columns of Parquet whose lists of texts are read beside scores, as pipelines of transformers name them."""
 
-_COLUMNS, _READING, _BUNDLED = "columns of", "reading of", "rows of"
-"""Cache keys of a file's columns, its parsed form and its rows."""
-
-_JOINED, _DIGEST = "join of", "digest of"
-"""Cache keys of the answers to the requested rows, and of the file's hash."""
+_COLUMNS, _READING, _BUNDLED, _JOINED, _DIGEST = "columns of", "reading of", "rows of", "join of", "digest of"
+"""Cache keys of a file's columns, its parsed form, its rows, its answers to requested rows, and its hash."""
 
 
 @dataclass(frozen=True)
@@ -61,10 +58,8 @@ class TableModel:
 
     Attributes:
         name: as shown in reports.
-        path: the file.
         column: the model's name in the file; "" if the file holds one model.
         options: of the run's references.
-        family: "" if unknown.
         doubt: why the file may hold more models; "" if their number is known.
     """
 
@@ -117,15 +112,15 @@ class TableModel:
             raise
         except (DataError, UsageError) as error:
             return ModelInfo(pinned, trouble=str(error))
+        contents = [f"{columns.size:,} rows; columns: {listed(columns.cells)}"]
         try:
             reading = pinned.reading(shelf)
         except (DataError, UsageError) as error:
             unused = self.options.of_others(TableOptions)
-            return ModelInfo(pinned, unclear=str(error), unused=unused, contents=(_describe_contents(columns),))
+            return ModelInfo(pinned, unclear=str(error), unused=unused, contents=(*contents,))
         judged = all(model.kind == "outcomes" for model in reading.models)
         rows = pinned.bundled_rows(reading, shelf)
         model = pinned.model(reading)
-        notes, contents = (*reading.notes, *model.notes), [_describe_contents(columns)]
         if rows is None and reading.task is not None:
             contents += _answer_counts(model, reading.task)
         idle = frozenset() if judged else non_defaults(self.table_options).keys() & OF_OUTCOMES
@@ -137,7 +132,7 @@ class TableModel:
             () if judged or reading.task is None else reading.task.labels,
             unused=unused,
             rows=rows,
-            notes=notes,
+            notes=(*reading.notes, *model.notes),
             contents=tuple(contents),
         )
 
@@ -197,9 +192,7 @@ class TableModel:
     def bundled_rows(self, reading: ParsedTable, shelf: ResourceCache) -> BundledRows | None:
         """Return the rows of the file if it has the truth, or outcomes; they are shared by all its models."""
         key = (_BUNDLED, self.path, self.options)
-        if key not in shelf:
-            shelf[key] = None if reading.bundled_rows is None else _bundle_rows(reading, self.mark_scale)
-        return cast("BundledRows | None", shelf[key])
+        return cast("BundledRows | None", _compute_once(shelf, key, lambda: _bundle_rows(reading, self.mark_scale)))
 
     def joined(self, task: Task, examples: Sequence[Example], shelf: ResourceCache) -> Joined:
         """Join the file's answers to examples, once for all its models."""
@@ -294,11 +287,14 @@ class TableAnswers:
         if answers.kind == "values":
             return read_values(self.task, answers, state, examples)
         if not has_labels(self.task):
-            return PrecomputedScores(_values(answers), state), ()
+            if answers.outcomes is None:
+                raise ModelError.of(answers.name, "says what was said, and its file not how good that was")
+            return PrecomputedScores(np.where(state == ANSWERED, answers.outcomes, np.nan), state), ()
         if answers.outcomes is not None:
             need = "`prediction` names its column of answers; files of outcomes alone are ranked without `data`"
             raise ModelError.of(self.name, f"says what was right, and not what was said; {need}")
-        return ClassProbabilities(answers.to_classes().probs, state), ()
+        assert answers.probs is not None  # these are no outcomes
+        return ClassProbabilities(answers.probs, state), ()
 
 
 def _compute_once(shelf: ResourceCache, key: Hashable, compute: Callable[[], object]) -> object:
@@ -329,12 +325,6 @@ def _id_columns(examples: Sequence[Example]) -> Mapping[str, tuple[str, ...]]:
     return {name: tuple(example.id_columns[name] for example in examples) for name in names}
 
 
-def _values(answers: TableAnswerColumn) -> Floats:
-    if answers.outcomes is None:
-        raise ModelError.of(answers.name, "says what was said, and its file not how good that was")
-    return np.where(answers.state == 0, answers.outcomes, np.nan)
-
-
 def table_hints(options: SourceOptions) -> TableHints:
     """Convert the options of a run to the hints of its tables."""
     from ranker.sources.tables.base import JOINT, UNIT, TableHints
@@ -354,11 +344,6 @@ def table_hints(options: SourceOptions) -> TableHints:
     )
 
 
-def _describe_contents(columns: Columns) -> str:
-    """Describe the number of rows and the columns of a file."""
-    return f"{columns.size:,} rows; columns: {listed(columns.cells)}"
-
-
 def _answer_counts(model: TableAnswerColumn, task: ClassificationTask) -> Iterator[str]:
     """Count a model's answers by label, unless they are outcomes."""
     if model.kind != "outcomes":
@@ -368,10 +353,11 @@ def _answer_counts(model: TableAnswerColumn, task: ClassificationTask) -> Iterat
         yield f"answers: {listed(names)}"
 
 
-def _bundle_rows(reading: ParsedTable, scale: tuple[float, float] | None) -> BundledRows:
+def _bundle_rows(reading: ParsedTable, scale: tuple[float, float] | None) -> BundledRows | None:
     """Convert the rows of a table that has the truth, or outcomes, with the ends of a scale of marks."""
     bundled = reading.bundled_rows
-    assert bundled is not None  # the caller checks it
+    if bundled is None:
+        return None
     name = stem(reading.origin)
     judged = all(model.kind == "outcomes" for model in reading.models)
     task: Task = PrecomputedTask(name, OUTCOME, scale=scale)

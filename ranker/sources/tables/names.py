@@ -15,9 +15,10 @@ from ranker.sources.tables.cells import (
     READABLE,
     UNKNOWN,
     Labels,
+    as_number,
     dictionary_codes,
     distinct,
-    has_decimal_commas,
+    has_other_numbers,
     label_counts,
     no_number,
     numbers_of,
@@ -58,35 +59,14 @@ PROBABILITY = frozenset({"prob", "probs", "proba", "probas", "probability", "pro
 SCORE = frozenset({"score", "scores"})
 """Words in names of such a score, beside the truth."""
 
-GENERIC = PREDICTED | frozenset(
-    [
-        "",
-        "p",
-        "prob",
-        "probs",
-        "proba",
-        "probability",
-        "probabilities",
-        "predict proba",
-        "score",
-        "scores",
-        "logit",
-        "logits",
-        "ll",
-        "loglik",
-        "loglikelihood",
-        "log likelihood",
-        "logprob",
-        "logprobs",
-        "logp",
-        "class",
-        "label",
-    ]
-)
-"""Prefixes of class columns that name the type of the numbers and not a model."""
+LOGARITHM = frozenset({"ll", "loglik", "loglikelihood", "log likelihood", "logprob", "logprobs", "logp"})
+"""Prefixes of columns of log-likelihoods."""
 
-CLEAR = 100
-"""Number of rows that are checked first to see if a column holds numbers."""
+OTHERS = frozenset({"", "p", "predict proba", "logit", "logits", "class", "label"})
+"""Prefixes of other class columns that name no model."""
+
+GENERIC = PREDICTED | PROBABILITY | SCORE | LOGARITHM | OTHERS
+"""Prefixes of class columns that name the type of the numbers and not a model."""
 
 
 def plain(name: str) -> str:
@@ -148,15 +128,9 @@ def holds_numbers(columns: Columns, name: str) -> bool:
     """Return True if a column holds more numbers than other cells. Each column is counted once."""
     key = f"holds numbers: {name}"
     if key not in columns.worked_out:
-        columns.worked_out[key] = _holds_numbers(columns, name)
-    return bool(columns.worked_out[key])
-
-
-def _holds_numbers(columns: Columns, name: str) -> bool:
-    values, bad = numbers_of(columns, name, CLEAR)
-    if np.isnan(values).all() and not bad.any():
         values, bad = numbers_of(columns, name)
-    return bool((~np.isnan(values)).sum() > bad.sum())
+        columns.worked_out[key] = (~np.isnan(values)).sum() > bad.sum()
+    return bool(columns.worked_out[key])
 
 
 def is_empty(columns: Columns, name: str) -> bool:
@@ -177,12 +151,12 @@ def has_fractions(columns: Columns, name: str) -> bool:
     return bool((values[np.isfinite(values)] % 1 != 0).any())
 
 
-def decimal_commas(columns: Columns, among: Iterable[str]) -> Iterator[str]:
-    """Describe each of some columns whose numbers have a decimal comma."""
+def other_numbers(columns: Columns, among: Iterable[str]) -> Iterator[str]:
+    """Describe each of some columns whose numbers have a decimal comma, or the sign of percents."""
     for name in among:
-        if has_decimal_commas(columns, name):
-            comma = next(cell for cell in map(cell_text, distinct(columns.cells[name])) if "," in cell)
-            yield f"the column {name!r} holds numbers, and {no_number(comma)}; write {comma.replace(',', '.')}"
+        if has_other_numbers(columns, name):
+            cell = next(cell for cell in map(cell_text, distinct(columns.cells[name])) if {*cell} & {*",%"})
+            yield f"the column {name!r} holds numbers, and {no_number(cell)}; write {as_number(cell)}"
 
 
 def holds_whole(columns: Columns, name: str) -> bool:
@@ -215,10 +189,7 @@ def holds_decision(columns: Columns, name: str) -> bool:
 def holds_probability(columns: Columns, name: str, judged: bool) -> bool:
     """Return True if a column is clearly one probability for two labels: named so, with fractions from 0 to 1.
 
-    Args:
-        columns: of the file.
-        name: of the column.
-        judged: whether the file has the truth, beside which a score is one of an answer.
+    If the file is judged, a score beside its truth is one of an answer.
     """
     is_score = bool(words(name) & (PROBABILITY | SCORE if judged else PROBABILITY)) and not is_right(name)
     return is_score and holds_numbers(columns, name) and in_unit(columns, name) and has_fractions(columns, name)

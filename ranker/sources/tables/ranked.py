@@ -11,8 +11,7 @@ from ranker.errors import DataError
 from ranker.files.arrow import of_cells, python_values
 from ranker.files.cells import cell_text
 from ranker.sources.tables.base import NONE, Columns, some
-from ranker.sources.tables.cells import Labels
-from ranker.sources.tables.keys import is_text
+from ranker.sources.tables.cells import Labels, is_text
 from ranker.sources.tables.names import holds_numbers
 
 _NUMBER = re.compile(r"[_\-. /]?([0-9]{1,6})\Z")
@@ -21,11 +20,8 @@ _NUMBER = re.compile(r"[_\-. /]?([0-9]{1,6})\Z")
 def name_scores(columns: Columns, reserved: Iterable[str] = ()) -> Columns:
     """Name scores for the labels beside them: lists in cells, or numbered columns, such as label_1 and score_1.
 
-    It changes nothing unless one such list of labels stands beside one of scores, and all rows have the same labels.
-
-    Args:
-        columns: of the file.
-        reserved: columns that the user names; they stay.
+    It changes nothing unless one such list of labels stands beside one of scores, and all rows have the same labels;
+    reserved columns, which the user names, stay.
 
     Example:
         >>> from ranker.files.reader import of_rows

@@ -82,14 +82,7 @@ def alpha(marks: Floats) -> float:
 
 
 def describe(names: Sequence[str], marks: Floats, levels: Floats, scale: tuple[float, float]) -> str:
-    """Return a clause on the raters: how many, how far they agree, and what each adds to all marks.
-
-    Args:
-        names: (R,) of the raters.
-        marks: (R, N) of theirs.
-        levels: (R,) of theirs, in shares of the scale.
-        scale: its ends.
-    """
+    """Return a clause on R raters: how many, how far (R, N) marks agree, and (R,) levels, in shares of the scale."""
     agreement, pairs = alpha(marks), int(((~np.isnan(marks)).sum(axis=0) > 1).sum())
     says = f"Krippendorff's alpha {agreement:.2f}, on {pairs:,} answers" if agreement == agreement else "none is shared"
     adds = ", ".join(f"{name} {(scale[1] - scale[0]) * level:+.2f}" for name, level in zip(names, levels, strict=True))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -94,20 +94,14 @@ def parse_predictions(
     """Parse the answers of each model in a table.
 
     Args:
-        columns: of the file.
         task: the labels; None infers them from the file.
-        hints: what the user states about the file.
         rows: the requested rows, by which columns of ids and texts are recognised; None goes by names.
         name: of the model, if the file holds one.
-
-    Raises:
-        UnknownName: a column that the user named does not exist.
-        DataError: the cells are invalid, or their meaning is ambiguous.
     """
     hints = hints or TableHints()
     roles.check_program(columns)
     columns, usage = split_usage(columns)
-    columns = name_scores(columns, (*hints.prediction, *hints.text, hints.truth, hints.id, hints.cluster))
+    columns = name_scores(columns, (*hints.prediction, hints.truth, hints.id, hints.cluster))
     keys = keys_of.find(columns, hints, rows)
     free = {name: cells for name, cells in columns.cells.items() if name not in keys.columns}
     cleaned = {name: blanks_to_null(cells, hints.empty_words) for name, cells in free.items()}
@@ -119,8 +113,7 @@ def parse_predictions(
         task, declared = OUTCOMES, True
     elif task is None:
         hints = replace(hints, truth=truth_in_words_of(columns, hints))
-        labels_there, ordered, declared = file_labels(columns, hints, keys)
-        task = ClassificationTask("given", labels_there, ordered=ordered)
+        task, declared = file_labels(columns, hints, keys)
     labels = Labels(task, hints.label_map, words=hints.empty_words is None)
     layout = roles.find(columns, hints, keys, labels)
     if columns.absent and len(layout.models) == 1:
@@ -145,8 +138,7 @@ def parse_predictions(
         shares = f"Outcomes are shown on a scale from 0 % (the worst, {high:g} in the file) to 100 % ({low:g})."
         notes.append(shares if hints.lower_is_better else f"Marks run from {low:g}, the worst, to {high:g}, the best.")
     if layout.truth:
-        in_order = labels.with_order(columns.names.get(layout.truth, ()))
-        says = silent_notes(columns, layout.truth, in_order, "no label")
+        says = silent_notes(columns, layout.truth, labels, "no label")
         notes += [note for note in says if isinstance(note, Assumption)]  # empty cells are reported with the rows
         if keys.model or keys.run:
             check_same(columns, layout.truth, table)
@@ -171,9 +163,7 @@ def _models(
         left = failures.without(columns, (*model.columns, model.beside), failed)
         answers = _answers(left, model, model.name or name or "model", labels, hints)
         answers = replace(_mark_unasked(answers, columns, model).failed(failed, note), usage=usage)
-        for (model_name, run), places in table.places.items():
-            of_rows = compose_model_name(answers.name, model_name, len(layout.models))
-            models.append(place_answers(answers, places, f"{of_rows}@{run}" if run else of_rows))
+        models += place_answers(answers, table, len(layout.models))
     return models
 
 
@@ -196,11 +186,8 @@ def _combine_runs(
     if by_raters and not hints.runs:
         return joined_raters(by_model, hints.scale)
     if hints.runs == "newest":
-        return [newest_run(name, of_model, keys.run) for name, of_model in by_model.items()]
-    truth = None
-    if layout.truth:
-        in_order = labels.with_order(columns.names.get(layout.truth, ()))
-        truth = true_label_codes(columns, layout.truth, in_order)[table.first]
+        return newest_runs(by_model, keys.run)
+    truth = true_label_codes(columns, layout.truth, labels)[table.first] if layout.truth else None
     return [
         mean_of_runs(columns, list(of_model.values()), name, keys.run, truth) for name, of_model in by_model.items()
     ]
@@ -221,13 +208,7 @@ def runs_question(columns: Columns, keys: Keys, table: Entries) -> Question:
 def group_runs(
     runs: Sequence[TableAnswerColumn], table: Entries, columns: int
 ) -> dict[str, dict[str, TableAnswerColumn]]:
-    """Group the answers of all runs: model -> run -> its answers.
-
-    Args:
-        runs: of each column of answers, and each of `table.places`.
-        table: the file's rows.
-        columns: number of columns of answers.
-    """
+    """Group the answers of all runs, of each of some columns, and each of `table.places`: model -> run -> answers."""
     by_model: dict[str, dict[str, TableAnswerColumn]] = {}
     names_of = [name for _ in range(columns) for _, name in table.places]
     for run, name in zip(runs, names_of, strict=True):
@@ -258,11 +239,14 @@ def joined_raters(
     return joined
 
 
-def newest_run(name: str, runs: Mapping[str, TableAnswerColumn], column: str) -> TableAnswerColumn:
-    """Return the last of a model's runs: that of the highest number, else the last in the file."""
-    newest = max(runs, key=float) if all(map(_is_number, runs)) else [*runs][-1]
-    note = f"of {count(len(runs), 'run')}, by {column!r}, the last is read: {newest}"
-    return replace(runs[newest], name=name, notes=(*runs[newest].notes, note))
+def newest_runs(by_model: Mapping[str, Mapping[str, TableAnswerColumn]], column: str) -> list[TableAnswerColumn]:
+    """Return the last run of each model: that of the highest number, else the last in the file."""
+    models = []
+    for name, runs in by_model.items():
+        newest = max(runs, key=float) if all(map(_is_number, runs)) else [*runs][-1]
+        note = f"of {count(len(runs), 'run')}, by {column!r}, the last is read: {newest}"
+        models.append(replace(runs[newest], name=name, notes=(*runs[newest].notes, note)))
+    return models
 
 
 def _is_number(text: str) -> bool:
@@ -270,10 +254,7 @@ def _is_number(text: str) -> bool:
 
 
 def _holds_outcomes_alone(columns: Columns, hints: TableHints, keys: Keys) -> bool:
-    """Return True if all columns hold outcomes, so that the file has no labels.
-
-    They are named for that, with fractions or one value; or the user states a scale, and none is named for the truth.
-    """
+    """Return True if all columns hold outcomes, and are named so, or for no truth if the user states a scale."""
     free = [name for name in columns.cells if name not in keys.columns]
     if hints.answers or hints.truth or not all(names.holds_outcomes(columns, name, hints.scale) for name in free):
         return False
@@ -286,15 +267,7 @@ def _holds_outcomes_alone(columns: Columns, hints: TableHints, keys: Keys) -> bo
 def mean_of_runs(
     columns: Columns, runs: Sequence[TableAnswerColumn], name: str, column: str, truth: Ints | None
 ) -> TableAnswerColumn:
-    """Average how right the answers of several runs are, over the runs that have one.
-
-    Args:
-        columns: the file, for messages.
-        runs: answers of each run to the same R rows.
-        name: of the model.
-        column: that states the run.
-        truth: (R,) true labels; None if the file has none.
-    """
+    """Average how right the answers of several runs to R rows are, by (R,) true labels, over the runs that have one."""
     if truth is None and runs[0].kind != "outcomes":
         need = f"the mean of the runs in {column!r} needs the true labels in the same file, in a column such as 'label'"
         raise DataError.at(columns.origin, need)
@@ -319,24 +292,17 @@ def mean_of_runs(
     return TableAnswerColumn(name, "outcomes", 0, means, of_rows.astype(np.int8), notes=notes, usage=usage)
 
 
-def compose_model_name(of_columns: str, of_rows: str, columns: int) -> str:
-    """Name a model by its value in the column of models, by its column if there is none, or by both."""
-    if not of_rows:
-        return of_columns
-    return of_rows if columns == 1 else f"{of_rows}/{of_columns}"
-
-
 def _answers(columns: Columns, model: ModelColumns, name: str, labels: Labels, hints: TableHints) -> TableAnswerColumn:
     """Read the answers of one model, in the file's order."""
     first = model.columns[0]
     if model.kind == "outcomes":
         return read_outcome_column(columns, first, name, hints.scale, hints.lower_is_better)
     if not model.classes:
-        return read_label_column(columns, first, name, labels.with_order(columns.names.get(first, ())))
+        return read_label_column(columns, first, name, labels)
     answers = read_score_columns(columns, model.columns, model.classes, name, labels.task, model.kind)
     if not model.beside:
         return answers
-    beside = label_codes(columns, model.beside, labels.with_order(columns.names.get(model.beside, ())))
+    beside = label_codes(columns, model.beside, labels)
     shared = (answers.state == ANSWERED) & (beside >= 0)
     differ = int((shared & (answers.predicted != beside)).sum())
     note = (
@@ -359,10 +325,12 @@ def _mark_unasked(answers: TableAnswerColumn, columns: Columns, model: ModelColu
     return replace(answers, state=np.where(absent, MISSING, answers.state).astype(np.int8))
 
 
-def place_answers(answers: TableAnswerColumn, places: Ints, name: str) -> TableAnswerColumn:
-    """Select the answers at positions in a file, -1 for none, under the name of one model."""
-    same = len(places) == len(answers) and (places == np.arange(len(answers))).all()
-    return replace(answers, name=name) if same else replace(answers.part(places), name=name)
+def place_answers(answers: TableAnswerColumn, table: Entries, columns: int) -> Iterator[TableAnswerColumn]:
+    """Yield the answers in one of some columns for each model and run that rows state, in the order of the rows."""
+    for (model, run), places in table.places.items():
+        name = answers.name if not model else model if columns == 1 else f"{model}/{answers.name}"
+        same = len(places) == len(answers) and (places == np.arange(len(answers))).all()
+        yield replace(answers if same else answers.part(places), name=f"{name}@{run}" if run else name)
 
 
 def _bundle_rows(
@@ -377,11 +345,10 @@ def _bundle_rows(
     size = len(table.first)
     truth: Ints = np.full(size, NONE)
     if layout.truth:
-        in_order = labels.with_order(columns.names.get(layout.truth, ()))
-        truth = true_label_codes(columns, layout.truth, in_order)[table.first]
+        truth = true_label_codes(columns, layout.truth, labels)[table.first]
     rows: Any = zip(*(segments[segment] for segment in sorted(segments)), strict=True) if segments else ((),) * size
     clusters = tuple(cells_at(columns, keys.cluster, table.first)) if keys.cluster else None
     if clusters is not None and "" in clusters:
         raise DataError.of_column(keys.cluster, "is empty", place=f"{columns.origin}, row {clusters.index('') + 1:,}")
     truth.flags.writeable = False
-    return BundledTableRows(table.ids, tuple(rows), truth, clusters, labels.task.labels)
+    return BundledTableRows(table.ids, tuple(rows), truth, clusters)

@@ -11,9 +11,9 @@ from ranker.files.cells import cell_text
 from ranker.files.npy import PLACES
 from ranker.sources.tables import groups, names
 from ranker.sources.tables.base import UNIT, Columns, Kind, TableHints, some
-from ranker.sources.tables.cells import READABLE, UNKNOWN, Labels, distinct
+from ranker.sources.tables.cells import READABLE, UNKNOWN, Labels, distinct, is_text
 from ranker.sources.tables.groups import ModelColumns
-from ranker.sources.tables.keys import Keys, check_column, is_text
+from ranker.sources.tables.keys import Keys, check_column
 from ranker.sources.tables.ranked import check_places
 
 RECIPES = {
@@ -49,7 +49,6 @@ class ColumnRoles:
     """Columns of the answers and the truth.
 
     Attributes:
-        models: columns of each model.
         truth: column of true labels; "" if unknown.
         notes: how the columns were read, in sentences.
         doubt: why other columns may hold the answers, in a sentence; "" if the choice is plain.
@@ -242,11 +241,8 @@ class _ColumnRoleResolver:
         return ColumnRoles(tuple(models), self._find_truth(self.labelled), notes)
 
     def _fallback_roles(self) -> ColumnRoles:
-        """Choose among single columns without labels: one score for two labels, else texts, which fail when read."""
+        """Choose the one column of texts, which fails when it is read; without labels there is no other."""
         numeric = [name for name in self.single if names.holds_numbers(self.columns, name)]
-        alone = [name for name in numeric if self._is_decision(name)]
-        if alone:
-            return ColumnRoles(tuple(self._single_column(name) for name in alone))
         texts = [name for name in self.single if is_text(self.columns.cells[name]) and name not in numeric]
         if len(texts) == 1:
             return ColumnRoles(_models(texts, "labels"))
@@ -321,11 +317,7 @@ class _ColumnRoleResolver:
         return ModelColumns(name, (name,), kind="labels")
 
     def _second(self, name: str) -> int:
-        """Return the class that a single score is of, the second of two labels.
-
-        Raises:
-            Question: the labels have no order.
-        """
+        """Return the class that a single score is of, the second of two labels; ask if these have no order."""
         if self.labels.second is None and len(self.labels.task.labels) == 2:
             ways = " or ".join(label_map_option({name: label}) for label in self.labels.task.labels)
             problem = f"{name!r} is the score of one label, and only you know of which; say {ways}"
@@ -349,7 +341,8 @@ class _ColumnRoleResolver:
 
     def _check_bits(self, models: Sequence[str], truth: str) -> None:
         """Refuse 0 and 1 that may be labels or outcomes; a truth in the same numbers shows that they are labels."""
-        bits = [name for name in models if not names.words(name) & names.NAMED and self._are_bits(name)]
+        unnamed = [name for name in models if not names.words(name) & names.NAMED]
+        bits = [name for name in unnamed if names.holds_bits(self.columns, name, self.labels)]
         mapped = {"0", "1"} <= set(self.hints.label_map)
         if bits and not self.hints.answers and not mapped and not (truth and names.holds_whole(self.columns, truth)):
             problem = f"{_listed(bits, '0 and 1')}, which may be labels, or say whether an answer is right"
@@ -361,21 +354,20 @@ class _ColumnRoleResolver:
             )
 
     def _check_numbers(self, truth: str) -> None:
-        """Refuse whole numbers beside a truth of names: they may be labels in an unknown order."""
+        """Refuse numbers beside a truth alone: of another form, or whole ones, labels in an unknown order."""
+        for other in names.other_numbers(self.columns, self.single):
+            raise DataError.at(self.columns.origin, other)
         task = self.labels.task
         numeric = [name for name in self.single if name != truth and names.holds_whole(self.columns, name)]
         if numeric and not (task.ordered or task.numbers) and len(task.labels) > 2:
             problem = f"{_listed(numeric, 'numbers')}; `label_map` says which label each stands for (0 = ...; 1 = ...)"
             raise DataError.at(self.columns.origin, problem, option="label_map")
 
-    def _are_bits(self, name: str) -> bool:
-        return names.holds_bits(self.columns, name, self.labels)
-
     def _no_column_error(self, missing: str, advice: str = "") -> DataError:
         unread = [f"{name!r} holds {held}, which are not read" for name, held in self.columns.unread.items()]
         note = f"; {', '.join(unread[:3])}" if unread else ""
         hint = _hint(next(iter(self.columns.cells)), self.labels) if len(self.columns.cells) == 1 else ""
-        hint = hint or next((f"; {comma}" for comma in names.decimal_commas(self.columns, self.free)), "")
+        hint = hint or next((f"; {other}" for other in names.other_numbers(self.columns, self.free)), "")
         columns = f"(columns: {some(self.columns.cells, 10)}){note}{hint}{advice}"
         return DataError.at(self.columns.origin, f"no column holds {missing} {columns}", allowed=self.columns.cells)
 

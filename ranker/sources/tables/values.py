@@ -18,14 +18,7 @@ from ranker.sources.tables.cells import READABLE
 from ranker.sources.tables.entries import cells_at
 from ranker.sources.tables.keys import Keys
 from ranker.sources.tables.metering import split_usage
-from ranker.sources.tables.reading import (
-    ParsedTable,
-    compose_model_name,
-    group_runs,
-    newest_run,
-    place_answers,
-    runs_question,
-)
+from ranker.sources.tables.reading import ParsedTable, group_runs, newest_runs, place_answers, runs_question
 from ranker.tasks.base import ANSWERED, NO_ANSWER, Predictions, Task
 from ranker.tasks.values import has_values
 
@@ -41,18 +34,10 @@ SHOWN = 50
 def collect_values(
     columns: Columns, hints: TableHints | None = None, rows: RequestedRows | None = None, name: str = ""
 ) -> ParsedTable:
-    """Collect the raw cells of each model of a file.
-
-    Args:
-        columns: of the file.
-        hints: what the user states about the file.
-        rows: the requested rows, by which columns of ids and texts are recognised; None goes by names.
-        name: of the model, if the file holds one.
+    """Collect the raw cells of each model of a file. For the arguments see `reading.parse_predictions`.
 
     Raises:
-        UnknownName: a column that the user named does not exist.
-        Question: the user says that the answers are labels, or numbers of labels.
-        DataError: the columns of the answers are ambiguous.
+        Question: the user says that the answers are labels or numbers of labels, or wants the mean of runs.
     """
     hints = hints or TableHints()
     if hints.answers not in ("", "values", "outcomes"):
@@ -80,13 +65,9 @@ def collect_values(
         filled = np.array([cell is not None for cell in cells], dtype=bool)
         of_column = name or "model" if len(held) == 1 and not hints.prediction else column
         answers = TableAnswerColumn(of_column, "values", 0, cells, states(filled, NO_ANSWER), usage=usage)
-        answers = answers.failed(failed, note)
-        for (model, run), places in table.places.items():
-            of_rows = compose_model_name(of_column, model, len(held))
-            models.append(place_answers(answers, places, f"{of_rows}@{run}" if run else of_rows))
+        models += place_answers(answers.failed(failed, note), table, len(held))
     if keys.run and hints.runs == "newest":
-        by_model = group_runs(models, table, len(held))
-        models = [newest_run(of_model, runs, keys.run) for of_model, runs in by_model.items()]
+        models = newest_runs(group_runs(models, table, len(held)), keys.run)
     texts = {segment: tuple(cells_at(columns, column, table.first)) for segment, column in keys.texts.items()}
     in_columns = [part for parts in held.values() for part in parts] or [*held]
     notes = (*keys_of.describe_keys(keys), f"{some(in_columns)} hold{'' if in_columns[1:] else 's'} the answers")
@@ -103,14 +84,8 @@ def _cells(columns: Columns, name: str, parts: Sequence[str]) -> Sequence[Any]:
 
 
 def _columns_of_answers(columns: Columns, hints: TableHints, keys: Keys) -> dict[str, tuple[str, ...]]:
-    """Return the named columns, else those whose names suggest answers, else the only one left, else numbers.
-
-    Numbers from 0 to 1 in several columns are one answer, an object of these; or, where each column is named
-    ``model/part``, that of each model.
-
-    Returns:
-        Column, or model -> its columns; () for the column of that name.
-    """
+    """Return column, or model -> its columns, () for one of that name: those that are named, or seem to be answers."""
+    # numbers from 0 to 1 in several columns are one answer, an object of these, or one of each `model/part`
     readable = [name for name in columns.order if name not in columns.unread or name in columns.nested]
     if missing := next((name for name in hints.prediction if name not in readable), ""):
         raise UnknownName("column", missing, readable, place=columns.origin)
@@ -144,16 +119,7 @@ def _holds_units(columns: Columns, name: str) -> bool:
 def read_values(
     task: Task, column: TableAnswerColumn, state: Ints, examples: Sequence[Example]
 ) -> tuple[Predictions, tuple[str, ...]]:
-    """Parse the cells of a model as answers to a task; an unparsable cell is no answer.
-
-    Args:
-        task: that parses them.
-        column: the (N,) cells.
-        state: (N,) their states.
-        examples: (N,) the rows.
-
-    Returns:
-        The answers, and notes that count the unparsable cells.
+    """Parse the (N,) cells of a model as answers to a task; an unparsable cell is no answer, and counted in a note.
 
     Raises:
         DataError: most filled cells are unparsable, or all are numbers from 0 to 1 and no target is.

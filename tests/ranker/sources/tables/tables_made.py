@@ -69,6 +69,18 @@ def answers(path, content=None, task=TASK, rows=ROWS, **said):
     return join.join(understood(path, content, task, rows, **said), rows)
 
 
+def joined_by(found):
+    """How rows were matched: "id", "number", "order" or "text"."""
+    parts = {"by their ids": "id", "are the numbers of the rows": "number", "by their texts": "text"}
+    return next((way for part, way in parts.items() if part in found.notes[0]), "order")
+
+
+def differing(found):
+    """The number of rows with another text in the file, as a note counts them."""
+    counted = [note.split()[0] for note in found.notes if note.endswith("another text in the file: missing")]
+    return int(counted[0]) if counted else 0
+
+
 def said_by(model):
     """The names of a model's labels; the state where it gives none."""
     return [

@@ -5,7 +5,6 @@ from tables_made import TASK, said_by, understood
 
 from ranker.datasets.mapping import parse_label_map
 from ranker.errors import DataError, UnknownName, UsageError
-from ranker.sources.tables.base import TableHints
 from ranker.sources.tables.cells import Labels
 from ranker.tasks.base import ANSWERED, ERROR, NO_ANSWER
 from ranker.tasks.classes import ClassificationTask, softmax
@@ -152,8 +151,6 @@ def test_what_is_said_holds(tmp_path):
     content = csv(["negative", "positive"], [0.5, 0.1], [0.9, 0.9])
     found = understood(tmp_path / "a.csv", content, answers="logits").models[0]
     assert np.allclose(found.probs, softmax(np.array([[0.5, 0.1], [0.9, 0.9]])))
-    with pytest.raises(ValueError, match="`answers` must be one of labels, probabilities"):
-        TableHints(answers="scores")
 
 
 def test_nan_in_a_score_is_an_error(tmp_path):
@@ -195,12 +192,13 @@ def test_one_score_that_is_said_to_be_one(tmp_path):
     assert "'score' is a decision value: above 0 is 'positive'" in found.notes
 
 
-def test_one_decision_value_that_is_unmistakable(tmp_path):
-    """Its name says so, and it stands on both sides of 0."""
-    found = understood(tmp_path / "a.csv", csv(["id", "decision"], ["a", 1.5], ["b", -0.5])).models[0]
-    assert (found.kind, said_by(found)) == ("logits", ["positive", "negative"])
-    with refuses(DataError, option="answers", place=tmp_path / "b.csv"):
-        understood(tmp_path / "b.csv", csv(["id", "decision"], ["a", 1.5], ["b", 0.5]))
+def test_one_decision_value_alone_is_asked_about(tmp_path):
+    """Beside scores of all labels it is read, if its name says so and it stands on both sides of 0."""
+    with refuses(DataError, option="answers", place=tmp_path / "a.csv"):
+        understood(tmp_path / "a.csv", csv(["id", "decision"], ["a", 1.5], ["b", -0.5]))
+    header = ["id", "m/negative", "m/positive", "n/decision"]
+    found = understood(tmp_path / "b.csv", csv(header, ["a", 0.25, 0.75, 1.5], ["b", 0.9, 0.1, -0.5])).models[1]
+    assert (found.name, found.kind, said_by(found)) == ("n", "logits", ["positive", "negative"])
 
 
 def test_one_score_is_not_enough_for_three_labels(tmp_path):
@@ -232,9 +230,8 @@ def test_outcomes(tmp_path):
     assert np.array_equal(one.correct(np.zeros(3)), [1, 0.5, np.nan], equal_nan=True)
     assert other.outcomes.tolist() == [1, 0, 0]
     assert (one.probs, one.classes) == (None, 0)
-    for ask in (lambda: one.predicted, one.to_classes):
-        with pytest.raises(ValueError, match="what was right, and not what was said"):
-            ask()
+    with pytest.raises(ValueError, match="what was right, and not what was said"):
+        one.predicted  # noqa: B018
 
 
 def test_outcomes_need_no_task(tmp_path):
@@ -244,10 +241,10 @@ def test_outcomes_need_no_task(tmp_path):
     assert found.bundled_rows.truth.tolist() == [-1, -1]
 
 
-def test_answers_are_made_for_any_other_source(tmp_path):
-    """The same record as that of a checkpoint; what is not answered is nan."""
+def test_probabilities_of_labels_are_one_hot(tmp_path):
+    """What is not answered is nan."""
     found = understood(tmp_path / "a.csv", csv(["id", "prediction"], ["a", "good"], ["b", ""]))
-    made = found.models[0].part([1, 0, -1]).to_classes()
+    made = found.models[0].part([1, 0, -1])
     assert made.state.tolist() == [1, 0, 3]
     assert np.array_equal(made.probs, [[np.nan] * 2, [0, 1], [np.nan] * 2], equal_nan=True)
 
@@ -261,14 +258,10 @@ def test_answers_are_read_only(tmp_path):
 
 
 def test_percents_that_add_up_are_no_logits(tmp_path):
-    """Rounded, too; with a note. Signs say it themselves, and other numbers above 1 are what they were."""
+    """Rounded, too; with a note. Other numbers above 1 are what they were."""
     rows = [("id", "p_negative", "p_positive"), ("a", 18.4, 81.6), ("b", 63.9, 36), ("c", 100, 0)]
     found = understood(tmp_path / "a.csv", csv(*rows)).models[0]
     np.testing.assert_allclose(found.probs, [[0.184, 0.816], [63.9 / 99.9, 36 / 99.9], [1, 0]])
     assert "'p_negative' and 'p_positive' add up to 100 and are read as percentages" in found.notes
-    signed = [rows[0], *((row, f"{low}%", f"{high} %") for row, low, high in rows[1:])]
-    other = understood(tmp_path / "b.csv", csv(*signed)).models[0]
-    np.testing.assert_allclose(other.probs, found.probs)
-    assert "'p_negative' and 'p_positive' are percentages, by their signs" in other.notes
     rows[1] = ("a", 18.4, 31.6)
     assert understood(tmp_path / "c.csv", csv(*rows)).models[0].kind == "logits"

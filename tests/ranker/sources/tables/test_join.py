@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from refusals import refuses
-from tables_made import ROWS, TASK, answers, said_by, understood
+from tables_made import ROWS, TASK, answers, differing, joined_by, said_by, understood
 
 from ranker.errors import Assumption, DataError
 from ranker.sources.tables import join
@@ -23,7 +23,7 @@ def test_by_id_in_any_order(tmp_path):
     """A row without an answer is missing, and rows that nobody asked about are counted."""
     found = answers(tmp_path / "a.csv", table("id,prediction", "d,good", "x,good", "a,negative"))
     assert said_by(found.models[0]) == ["negative", "missing", "missing", "positive"]
-    assert (found.method, found.unused, found.places.tolist()) == ("id", 1, [2, -1, -1, 0])
+    assert (joined_by(found), found.places.tolist()) == ("id", [2, -1, -1, 0])
     assert found.notes == (
         "rows are joined by their ids",
         "2 rows are not in the file: missing",
@@ -79,14 +79,14 @@ def test_rows_without_ids_are_joined_by_no_number(tmp_path):
     """The ids of a file are its own then: its order tells the rows, or their texts, and a note says so."""
     rows = RequestedRows(None, (), size=4)
     found = answers(tmp_path / "a.csv", table("id,prediction", "9,good", "3,good", "70,negative", "2,good"), rows=rows)
-    assert (found.method, found.places.tolist()) == ("order", [0, 1, 2, 3])
+    assert (joined_by(found), found.places.tolist()) == ("order", [0, 1, 2, 3])
     (note,) = found.notes
     assert isinstance(note, Assumption)
     assert note.endswith("nothing in the file confirms it; it has ids, and the rows have none")
     texts = RequestedRows(None, ROWS.texts)
     lines = ["3,Poor.,good", "1,Dull.,good", "2,Lovely.,negative"]
     found = answers(tmp_path / "b.csv", table("id,text,prediction", *lines), rows=texts)
-    assert (found.method, found.places.tolist()) == ("text", [2, 1, -1, 0])
+    assert (joined_by(found), found.places.tolist()) == ("text", [2, 1, -1, 0])
     with refuses(DataError, place=tmp_path / "c.csv"):
         answers(tmp_path / "c.csv", table("id,prediction", "1,good", "2,good", "3,good"), rows=rows)
     with refuses(DataError, place=tmp_path / "d.csv"):
@@ -122,7 +122,7 @@ def test_by_order_where_all_texts_agree(tmp_path):
     found = answers(
         tmp_path / "a.csv", table("text,prediction", "Same.,good", "Same.,negative", "An  other one.,"), rows=rows
     )
-    assert (found.method, found.differ) == ("order", 0)
+    assert (joined_by(found), differing(found)) == ("order", 0)
     assert said_by(found.models[0]) == ["positive", "negative", "no answer"]
     assert found.notes == ("rows are joined by their order, and all texts agree",)
 
@@ -132,21 +132,21 @@ def test_rows_whose_text_differs_are_counted(tmp_path):
     rows = RequestedRows(tuple("abcde"), tuple((f"Zürich {i}.",) for i in range(5)))
     texts = ["Zürich 0.", "ZÃ¼rich 1.", "Zürich 2.", "Z?rich 3.", "Zürich 4."]
     found = answers(tmp_path / "a.csv", table("text,prediction", *(f"{text},good" for text in texts)), rows=rows)
-    assert (found.method, found.differ) == ("order", 2)
+    assert (joined_by(found), differing(found)) == ("text", 0)
     assert said_by(found.models[0]) == ["positive", "missing", "positive", "missing", "positive"]
     found = answers(
         tmp_path / "b.csv",
         table("id,text,prediction", *(f"{i},{t},good" for i, t in zip("abcde", texts, strict=True))),
         rows=rows,
     )
-    assert (found.method, found.differ) == ("id", 2)
+    assert (joined_by(found), differing(found)) == ("id", 2)
 
 
 def test_by_text_where_the_order_is_another(tmp_path):
     """As many rows, and even one in its place, are no order."""
     lines = ["Lovely.,good", "Poor.,negative", "Dull.,negative", "Fine.,"]
     found = answers(tmp_path / "a.csv", table("text,prediction", *lines))
-    assert (found.method, found.places.tolist()) == ("text", [0, 2, 3, 1])
+    assert (joined_by(found), found.places.tolist()) == ("text", [0, 2, 3, 1])
 
 
 def test_texts_that_repeat_as_often_are_joined_in_order(tmp_path):
@@ -154,7 +154,7 @@ def test_texts_that_repeat_as_often_are_joined_in_order(tmp_path):
     rows = RequestedRows(tuple("abcdef"), tuple((text,) for text in ("x", "y", "x", "z", "y", "w")))
     lines = ["y,good", "x,good", "z,good", "x,negative", "z,negative", "v,good", "y,negative"]
     found = answers(tmp_path / "a.csv", table("text,prediction", *lines), rows=rows)
-    assert found.method == "text"
+    assert joined_by(found) == "text"
     assert found.places.tolist() == [1, 0, 3, -1, 6, -1]
     assert "1 row has a text that is not as often in the file, so the answer is ambiguous" in found.notes
 
@@ -162,7 +162,7 @@ def test_texts_that_repeat_as_often_are_joined_in_order(tmp_path):
 def test_ids_of_another_file_give_way_to_texts(tmp_path):
     """Rows that were numbered anew are known by their texts."""
     found = answers(tmp_path / "a.csv", table("id,text,prediction", "x1,Dull.,negative", "x2,Lovely.,good"))
-    assert (found.method, found.places.tolist()) == ("text", [1, 0, -1, -1])
+    assert (joined_by(found), found.places.tolist()) == ("text", [1, 0, -1, -1])
 
 
 def test_one_text_of_a_pair_is_enough(tmp_path):
@@ -178,7 +178,7 @@ def test_more_texts_than_the_rows_have(tmp_path):
     content = table("id,premise,hypothesis,prediction", "2,A cat sat.,It sat.,good", "1,A dog ran.,It ran.,negative")
     reading = understood(tmp_path / "a.csv", content)
     assert reading.texts.keys() == {0, 1}
-    assert join.join(reading, rows).differ == 0
+    assert differing(join.join(reading, rows)) == 0
 
 
 def test_rows_with_two_answers_are_counted(tmp_path):

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from refusals import refuses
+from tables_made import differing, joined_by
 
 from ranker.datasets.mapping import parse_label_map
 from ranker.errors import DataError
@@ -64,7 +65,7 @@ def test_probabilities_beside_texts_and_labels():
     scores = np.array([[float(row["p_negative"]), float(row["p_positive"])] for row in own])
     expected = scores / scores.sum(axis=1, keepdims=True)
     assert np.allclose(models["count-nb_with_index"].probs, expected, atol=1e-12)
-    assert (found.method, found.differ) == ("id", 0)
+    assert (joined_by(found), differing(found)) == ("id", 0)
 
 
 def test_a_submission_of_kaggle():
@@ -75,7 +76,7 @@ def test_a_submission_of_kaggle():
     said = {row["Id"]: int(row["Category"]) for row in plain(path)}
     right = [SST2.labels[said[name]] == label for name, label in zip(rows.ids, truth, strict=True)]
     assert accuracy(models["kaggle_submission"], truth) == pytest.approx(np.mean(right), abs=1e-12)
-    assert found.method == "id"
+    assert joined_by(found) == "id"
 
 
 def test_what_the_programs_of_glue_write():
@@ -86,7 +87,7 @@ def test_what_the_programs_of_glue_write():
     said = [line.split("\t") for line in path.read_text().splitlines()[1:]]
     right = [SST2.labels[int(label)] == truth[int(at)] for at, label in said]
     assert accuracy(models["predict_results_sst2"], truth) == pytest.approx(np.mean(right), abs=1e-12)
-    assert found.method == "number"
+    assert joined_by(found) == "number"
 
 
 def test_columns_that_are_named_for_the_classes():
@@ -140,11 +141,12 @@ def test_outcomes_are_not_taken_for_labels():
 
 def test_wide_tables_bring_their_own_rows():
     """Ids, texts and truth, read without being told a task."""
-    own = parse_predictions(reader.read_columns(LOGS / "tables" / "wide_labels.parquet")).bundled_rows
+    reading = parse_predictions(reader.read_columns(LOGS / "tables" / "wide_labels.parquet"))
+    own = reading.bundled_rows
     rows, truth = sst2()
     assert own.ids == rows.ids
     assert own.texts == rows.texts
-    assert [own.labels[at] for at in own.truth] == truth
+    assert [reading.task.labels[at] for at in own.truth] == truth
 
 
 @pytest.mark.parametrize("name", ["esim", "decomp_attn"])
@@ -170,7 +172,7 @@ def test_predictions_on_hans(name):
             assert len(right) == 5_000
             part = model.part(mine)
             assert accuracy(part, [gold] * len(mine), NLI) == pytest.approx(np.mean(right), abs=1e-12)
-    assert found.method == "id"
+    assert joined_by(found) == "id"
 
 
 def test_labels_of_prompted_models():
@@ -188,4 +190,4 @@ def test_labels_of_prompted_models():
         assert accuracy(model, [task.labels[int(label)] for label in truth], task) == pytest.approx(
             np.mean(right), abs=1e-12
         )
-        assert (found.method, found.differ) == ("order", 0)
+        assert (joined_by(found), differing(found)) == ("order", 0)

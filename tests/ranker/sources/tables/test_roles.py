@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 from refusals import refuses
-from tables_made import ROWS, TASK, answers, said_by, understood
+from tables_made import ROWS, TASK, answers, differing, joined_by, said_by, understood
 
 from ranker.errors import DataError, Question, UnknownName
 from ranker.files import reader
@@ -123,23 +123,19 @@ def test_numbers_beside_scores_that_add_up_are_no_scores(tmp_path, header):
 
 
 def test_columns_of_scores_name_the_labels(tmp_path):
-    """Of a file without a task: all that add up to 1, without a word such as p before them, or those of a label map."""
+    """Of a file without a task: all that add up to 1, without a word such as p before them; a map adds to others."""
     (tmp_path / "p.csv").write_text("id,p_neg,p_neu,p_pos\nx,0.2,0.7,0.1\ny,,,\n")
     (tmp_path / "logit.csv").write_text("id,logit_neg,logit_neu,logit_pos\nx,-1.5,3.25,0.5\n")
-    (tmp_path / "bare.csv").write_text("id,neg,neu,pos,tokens\nx,-1.5,3.25,0.5,7\n")
     (tmp_path / "own.csv").write_text("id,label,neg,neu,pos\nx,neg,-1.5,3.25,0.5\ny,pos,-1.5,3.25,0.5\n")
     for name, label_map, labels in (
         ("p", {}, ("neg", "neu", "pos")),
-        ("logit", {"neu": "neu"}, ("neg", "neu", "pos")),
-        ("bare", {"neu": "neu"}, ("neg", "neu", "pos")),
-        ("bare", {"neu": "neg"}, ("neg", "pos")),
         ("own", {"neu": "neu"}, ("neg", "neu", "pos")),
     ):
         table = reader.read_columns(tmp_path / f"{name}.csv")
         found = parse_predictions(table, hints=TableHints(label_map=label_map))
         assert found.task.labels == labels
         assert found.models[0].probs.shape[1] == len(labels)
-    for name in ("logit", "bare", "own"):
+    for name in ("logit", "own"):
         with pytest.raises(DataError):
             parse_predictions(reader.read_columns(tmp_path / f"{name}.csv"))
 
@@ -276,22 +272,21 @@ def test_columns_of_ids_and_texts_are_told_by_the_rows(tmp_path):
     rows = RequestedRows(("7", "8"), (("A dog ran.", "It ran."), ("A cat sat.", "It sat.")))
     content = csv("id,zzz,hypothesis,premise,out", "x,7,A dog ran.,It ran.,good", "y,8,A cat sat.,It sat.,good")
     found = answers(tmp_path / "a.csv", content, rows=rows, prediction=("out",))
-    assert (found.method, found.differ) == ("id", 0)
+    assert (joined_by(found), differing(found)) == ("id", 0)
     assert said_by(found.models[0]) == ["positive", "positive"]
 
 
-def test_ids_and_texts_that_are_said(tmp_path):
+def test_ids_that_are_said(tmp_path):
     """They go before everything."""
     content = csv("id,key2,t,prediction", "x,a,Lovely.,good")
-    found = understood(tmp_path / "a.csv", content, id="key2", text=("t",), rows=ROWS)
-    assert (found.ids, found.texts) == (("a",), {0: ("Lovely.",)})
+    assert understood(tmp_path / "a.csv", content, id="key2", rows=ROWS).ids == ("a",)
 
 
 @pytest.mark.parametrize("task", [TASK, None])
-@pytest.mark.parametrize("role", ["id", "truth", "cluster", "text", "prediction"])
+@pytest.mark.parametrize("role", ["id", "truth", "cluster", "prediction"])
 def test_a_column_that_is_not_there_is_one_line(tmp_path, role, task):
     """The near one is offered, whether the labels are known or are to be read off the file."""
-    wanted = ("idd",) if role in ("text", "prediction") else "idd"
+    wanted = ("idd",) if role == "prediction" else "idd"
     with refuses(UnknownName, value="idd", place=tmp_path / "a.csv"):
         understood(tmp_path / "a.csv", csv("id,prediction", "a,good", "b,bad"), task, **{role: wanted})
 
@@ -304,7 +299,6 @@ def test_rows_of_its_own(tmp_path):
     assert own.texts == (("A b.", "A."), ("C d.", "C."))
     assert own.truth.tolist() == [1, -1]
     assert own.clusters == ("x", "y")
-    assert own.labels == TASK.labels
 
 
 @pytest.mark.parametrize(

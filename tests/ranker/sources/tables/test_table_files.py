@@ -5,7 +5,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from refusals import refuses
-from tables_made import ROWS, TASK, answers, said_by, understood
+from tables_made import ROWS, TASK, answers, joined_by, said_by, understood
 
 from ranker import load_suite
 from ranker.errors import DataError, UsageError
@@ -142,7 +142,7 @@ def test_a_list_of_answers(tmp_path):
     """They are in the order of the rows."""
     found = answers(tmp_path / "a.json", ["positive", 0, None, "maybe"][:3] + ["LABEL_1"])
     assert said_by(found.models[0]) == ["positive", "negative", "no answer", "positive"]
-    assert found.method == "order"
+    assert joined_by(found) == "order"
 
 
 @pytest.mark.parametrize(

@@ -216,13 +216,18 @@ def test_numbers_that_count_something_are_no_model(tmp_path):
     assert "'errors' holds numbers: not read" in assumed(found)
 
 
-def test_shares_of_a_hundred(tmp_path):
-    """A column of nothing but percentages; one that is mixed has a cell that is no number."""
-    found = understood(tmp_path / "a.csv", csv(["negative", "positive"], ["13%", "87 %"], ["60%", "40%"])).models[0]
-    assert found.probs.tolist() == [[0.13, 0.87], [0.6, 0.4]]
-    assert numbers(pa.array(["50%", None, "100%"]))[0].tolist()[::2] == [0.5, 1.0]
-    with refuses(DataError, option="positive", value="40%", place=f"{tmp_path}/b.csv, row 2"):
-        understood(tmp_path / "b.csv", csv(["negative", "positive"], [0.13, 0.87], [0.6, "40%"], [0, 1]))
+def test_signs_of_percents_are_named(tmp_path):
+    """In scores, and in outcomes beside a truth, which is not taken for the answers in their place."""
+    for number, (header, *rows) in enumerate(
+        [
+            (["negative", "positive"], ["13%", "87 %"], ["60%", "40%"]),
+            (["id", "label", "acc"], ["a", "good", "50%"], ["b", "negative", "100 %"]),
+            (["negative", "positive"], [0.13, 0.87], [0.6, "40%"], [0, 1]),
+        ]
+    ):
+        for task in (TASK, None):
+            with refuses(DataError, place=tmp_path / f"{number}.csv"):
+                understood(tmp_path / f"{number}.csv", csv(header, *rows), task)
 
 
 def test_decimal_commas_are_named(tmp_path):
@@ -234,7 +239,7 @@ def test_decimal_commas_are_named(tmp_path):
 
 
 def test_texts_of_all_columns_are_read_at_once_as_each_would_be_alone(monkeypatch):
-    """However many columns there are; percents are told from other cells column by column."""
+    """However many columns there are."""
     columns = reader.of_rows(
         {"a": a, "b": b, "c": c, "d": d}
         for a, b, c, d in [
@@ -246,16 +251,12 @@ def test_texts_of_all_columns_are_read_at_once_as_each_would_be_alone(monkeypatc
     )
     alone = {name: numbers(array) for name, array in columns.cells.items()}
     count = []
-    monkeypatch.setattr(
-        "ranker.sources.tables.cells.numbers",
-        lambda array, *more, **hints: count.append(1) or numbers(array, *more, **hints),
-    )
+    monkeypatch.setattr("ranker.sources.tables.cells.numbers", lambda array: count.append(1) or numbers(array))
     for name, (values, bad) in alone.items():
-        for first in (None, 2):
-            found = numbers_of(columns, name, first)
-            assert found[0].tolist() == pytest.approx(values[:first].tolist(), nan_ok=True)
-            assert found[1].tolist() == bad[:first].tolist()
-    assert len(count) == 2  # of all, and of the one of percents
+        found = numbers_of(columns, name)
+        assert found[0].tolist() == pytest.approx(values.tolist(), nan_ok=True)
+        assert found[1].tolist() == bad.tolist()
+    assert len(count) == 1
 
 
 def test_why_a_file_cannot_be_read_is_found_once(tmp_path, monkeypatch):
