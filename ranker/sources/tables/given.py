@@ -59,7 +59,7 @@ def file_labels(columns: Columns, hints: TableHints, keys: Keys) -> tuple[Classi
     if not repeating and not any(name in scores or names.has_fractions(columns, name) for name in numeric):
         repeating = list(few)
     texts_of = [name for name in repeating if is_text(columns.cells[name])]
-    targets = _targets(_named_after(columns, free), hints)
+    targets = _targets(_named_after(columns, free, hints), hints)
     after = tuple(dict.fromkeys(spelled(label or end) for end, label in targets.items()))
     spellings = (
         [text for name in free for text in (*_ends(columns, name), *few.get(name, ()))] if hints.label_map else []
@@ -173,8 +173,8 @@ def _ask_about(columns: Columns, name: str, words: Iterable[str]) -> None:
         raise empty_word_question(columns.origin, name, of_words)
 
 
-def _named_after(columns: Columns, free: Sequence[str]) -> tuple[str, ...]:
-    """Return the labels in names of scores: ``model/label`` of most models, else those of one, which add up to 1."""
+def _named_after(columns: Columns, free: Sequence[str], hints: TableHints) -> tuple[str, ...]:
+    """Return the labels in names of scores: ``model/label`` of most models, else mapped ones, or those adding to 1."""
     scores = [name for name in free if names.holds_numbers(columns, name)]
     parts: dict[str, list[str]] = {}
     for name in scores:
@@ -189,6 +189,9 @@ def _named_after(columns: Columns, free: Sequence[str]) -> tuple[str, ...]:
         for before, ending in cuts(columns, name):
             if not ending.isdecimal():
                 prefixed.setdefault(before, []).append(ending)
+    stated = [endings for endings in prefixed.values() if any(_targets(endings, hints).values())]
+    if stated:
+        return tuple(stated[-1])
     alike = len(scores) == len(free) > 1 and not parts and not nested_columns(columns)
     if not alike or not add_up(columns, scores):
         return ()

@@ -156,7 +156,7 @@ def _models(
     usage: RowUsage | None,
 ) -> list[TableAnswerColumn]:
     """Read the answers of each model, in each of its runs, to the rows of the file."""
-    models = []
+    models: list[TableAnswerColumn] = []
     for model in layout.models:
         alone = len(layout.models) == 1
         failed, note = failures.rows_of(columns, keys.failures, (model.name, *model.columns), alone)

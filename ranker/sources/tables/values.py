@@ -55,7 +55,7 @@ def collect_values(
     )
     if keys.run and not hints.runs:
         raise runs_question(columns, keys, table)
-    models = []
+    models: list[TableAnswerColumn] = []
     for column, parts in held.items():
         failed, note = failures.rows_of(columns, keys.failures, parts or (column,), len(held) == 1)
         cells = np.fromiter(_cells(columns, column, parts), dtype=object, count=columns.size)

@@ -123,19 +123,23 @@ def test_numbers_beside_scores_that_add_up_are_no_scores(tmp_path, header):
 
 
 def test_columns_of_scores_name_the_labels(tmp_path):
-    """Of a file without a task: all that add up to 1, without a word such as p before them; a map adds to others."""
+    """Of a file without a task: all that add up to 1, without a word such as p before them, or those of a label map."""
     (tmp_path / "p.csv").write_text("id,p_neg,p_neu,p_pos\nx,0.2,0.7,0.1\ny,,,\n")
     (tmp_path / "logit.csv").write_text("id,logit_neg,logit_neu,logit_pos\nx,-1.5,3.25,0.5\n")
+    (tmp_path / "bare.csv").write_text("id,neg,neu,pos,tokens\nx,-1.5,3.25,0.5,7\n")
     (tmp_path / "own.csv").write_text("id,label,neg,neu,pos\nx,neg,-1.5,3.25,0.5\ny,pos,-1.5,3.25,0.5\n")
     for name, label_map, labels in (
         ("p", {}, ("neg", "neu", "pos")),
+        ("logit", {"neu": "neu"}, ("neg", "neu", "pos")),
+        ("bare", {"neu": "neu"}, ("neg", "neu", "pos")),
+        ("bare", {"neu": "neg"}, ("neg", "pos")),
         ("own", {"neu": "neu"}, ("neg", "neu", "pos")),
     ):
         table = reader.read_columns(tmp_path / f"{name}.csv")
         found = parse_predictions(table, hints=TableHints(label_map=label_map))
         assert found.task.labels == labels
         assert found.models[0].probs.shape[1] == len(labels)
-    for name in ("logit", "own"):
+    for name in ("logit", "bare", "own"):
         with pytest.raises(DataError):
             parse_predictions(reader.read_columns(tmp_path / f"{name}.csv"))
 
