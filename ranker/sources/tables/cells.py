@@ -262,8 +262,8 @@ def has_other_numbers(columns: Columns, name: str) -> bool:
     values = array.dictionary if pa.types.is_dictionary(array.type) else array
     if not is_text(values):
         return False
-    others = pc.match_substring_regex(pc.utf8_trim_whitespace(values), f"{_COMMA}|{_PERCENT}")
-    return bool(pc.any(others).as_py()) and not numbers(pc.filter(values, pc.invert(others)))[1].any()
+    unusual = pc.match_substring_regex(pc.utf8_trim_whitespace(values), f"{_COMMA}|{_PERCENT}")
+    return bool(pc.any(unusual).as_py()) and not numbers(pc.filter(values, pc.invert(unusual)))[1].any()
 
 
 def no_number(text: str) -> str:

@@ -82,7 +82,7 @@ def file_labels(columns: Columns, hints: TableHints, keys: Keys) -> tuple[Classi
     if len(after) > 1:
         return ClassificationTask("given", after), True
     check_words(columns, few, hints)
-    hint = next((f"; {other}" for other in names.other_numbers(columns, free)), "")
+    hint = next((f"; {problem}" for problem in names.other_numbers(columns, free)), "")
     numbers = hints.truth in numeric if hints.truth else len(numeric) > 1
     advice = "name the task" + ", beside `data` `task=number` if answers are numbers" * numbers
     column = "" if hints.truth else ", or say with `truth` which column holds them"

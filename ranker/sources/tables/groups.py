@@ -76,8 +76,8 @@ def find(columns: Columns, hints: TableHints, labels: Labels, free: Sequence[str
     groups: dict[str, list[ClassColumn]] = {}
     for name in free:
         part = split(columns, labels, name)
-        for other in other_numbers(columns, [name] if part else ()):
-            raise DataError.at(columns.origin, other)
+        for problem in other_numbers(columns, [name] if part else ()):
+            raise DataError.at(columns.origin, problem)
         if part is not None and (holds_numbers(columns, name) or is_empty(columns, name)):
             groups.setdefault(part.before, []).append(part)
     _check_lists(columns, hints, labels, free, groups)

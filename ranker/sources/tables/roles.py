@@ -355,8 +355,8 @@ class _ColumnRoleResolver:
 
     def _check_numbers(self, truth: str) -> None:
         """Refuse numbers beside a truth alone: of another form, or whole ones, labels in an unknown order."""
-        for other in names.other_numbers(self.columns, self.single):
-            raise DataError.at(self.columns.origin, other)
+        for problem in names.other_numbers(self.columns, self.single):
+            raise DataError.at(self.columns.origin, problem)
         task = self.labels.task
         numeric = [name for name in self.single if name != truth and names.holds_whole(self.columns, name)]
         if numeric and not (task.ordered or task.numbers) and len(task.labels) > 2:
@@ -367,7 +367,7 @@ class _ColumnRoleResolver:
         unread = [f"{name!r} holds {held}, which are not read" for name, held in self.columns.unread.items()]
         note = f"; {', '.join(unread[:3])}" if unread else ""
         hint = _hint(next(iter(self.columns.cells)), self.labels) if len(self.columns.cells) == 1 else ""
-        hint = hint or next((f"; {other}" for other in names.other_numbers(self.columns, self.free)), "")
+        hint = hint or next((f"; {problem}" for problem in names.other_numbers(self.columns, self.free)), "")
         columns = f"(columns: {some(self.columns.cells, 10)}){note}{hint}{advice}"
         return DataError.at(self.columns.origin, f"no column holds {missing} {columns}", allowed=self.columns.cells)
 
