@@ -9,16 +9,22 @@ Source: Apache Parquet's ``parquet.thrift``, and Thrift's compact protocol.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from typing import IO, NamedTuple
+from collections.abc import Mapping
+from typing import IO, Any, NamedTuple
 
 from ranker.errors import DataError
 from ranker.limits import LIMITS, Limits
 
 MAGIC = b"PAR1"
 
-_TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT, _UUID = 1, 2, 3, 7, 8, 9, 10, 11, 12, 13
+_TRUE, _FALSE, _BINARY, _LIST, _SET, _MAP, _STRUCT = 1, 2, 8, 9, 10, 11, 12
 _NUMBERS = (4, 5, 6)
+_BYTES = {3: 1, 7: 8, 13: 16}  # of a byte, a float, and a UUID
+
+
+_GROUPS, _COLUMNS, _META_DATA, _VALUES, _SIZE = 4, 1, 3, 5, 6
+_WANTED = {_GROUPS: {_COLUMNS: {_META_DATA: {_VALUES: {}, _SIZE: {}}}}}
+"""Fields that are read of the structs of a footer; lists have the fields of their items."""
 
 
 class ColumnChunkInfo(NamedTuple):
@@ -46,145 +52,72 @@ def read_footer(stream: IO[bytes], place: object, limits: Limits = LIMITS) -> li
         raise DataError.of(place, "cannot be read: no Parquet file, or cut off")
     limits.check(place, "footer", size)
     stream.seek(end - 8 - size)
-    footer = _Compact(stream.read(size))
     try:
-        for field, kind in footer.fields():
-            if (field, kind) == (4, _LIST):
-                return [_group(footer) for _ in footer.items()]
-            footer.skip(kind)
-    except (IndexError, ValueError, RecursionError) as error:
+        footer, _ = _value(stream.read(size), 0, _STRUCT, _WANTED)
+        return [[_sizes(column[_META_DATA]) for column in group[_COLUMNS]] for group in footer.get(_GROUPS, [])]
+    except (LookupError, ValueError, TypeError, AttributeError, RecursionError) as error:
         raise DataError.of(place, "cannot be read: its footer is broken") from error
-    return []
 
 
-def _group(footer: _Compact) -> list[ColumnChunkInfo]:
-    """Return the columns of one group of rows."""
-    columns: list[ColumnChunkInfo] = []
-    for field, kind in footer.fields():
-        if (field, kind) == (1, _LIST):
-            columns = [_column(footer) for _ in footer.items()]
-        else:
-            footer.skip(kind)
-    return columns
+def _sizes(meta_data: Mapping[int, int]) -> ColumnChunkInfo:
+    sizes = ColumnChunkInfo(meta_data[_VALUES], meta_data[_SIZE])
+    if min(sizes) < 0:
+        raise ValueError("a column with fewer than no values or bytes")
+    return sizes
 
 
-def _column(footer: _Compact) -> ColumnChunkInfo:
-    """One column of a group; ``meta_data`` is its third field."""
-    stated = ColumnChunkInfo(-1, -1)
-    for field, kind in footer.fields():
-        if (field, kind) == (3, _STRUCT):
-            stated = footer.meta_data(*stated)
-        else:
-            footer.skip(kind)
-    if min(stated) < 0:
-        raise ValueError("a column without its number of values, or its size")
-    return stated
-
-
-class _Compact:
-    """Reader of Thrift's compact protocol, value by value; the caller reads or skips each field."""
-
-    def __init__(self, content: bytes) -> None:
-        self._content, self._at = content, 0
-
-    def fields(self) -> Iterator[tuple[int, int]]:
-        """Yield (number, type) of each field of a struct."""
-        number = 0
-        while head := self._byte():
-            number = number + (head >> 4) if head >> 4 else self.number()
-            yield number, head & 15
-
-    def items(self) -> Iterator[int]:
-        """Yield the type of each item of a list."""
-        head = self._byte()
-        for _ in range(self._varint() if head >> 4 == 15 else head >> 4):
-            yield head & 15
-
-    def meta_data(self, values: int, size: int) -> ColumnChunkInfo:
-        """Read the numbers in a column's struct, over those of another field. Most of the time is spent here."""
-        content, offset, field = self._content, self._at, 0
+def _value(
+    content: bytes, offset: int, kind: int, wanted: Mapping[int, Any] | None = None, *, in_list: bool = False
+) -> tuple[Any, int]:
+    """Read a value of Thrift's compact protocol; return its wanted fields, None for other types, and where it ends."""
+    value: Any = None
+    if kind in _NUMBERS:
+        coded, offset = _number(content, offset)
+        value = (coded >> 1) ^ -(coded & 1)
+    elif kind == _STRUCT:
+        field, value = 0, {}
         while head := content[offset]:
             offset += 1
-            kind = head & 15
             if head >> 4:
                 field += head >> 4
             else:
                 coded, offset = _number(content, offset)
                 field = (coded >> 1) ^ -(coded & 1)
-            if field in (5, 6) and kind in _NUMBERS:
-                coded, offset = _number(content, offset)
-                number = (coded >> 1) ^ -(coded & 1)
-                values, size = (number, size) if field == 5 else (values, number)
-            else:
-                offset = _end(content, offset, kind)
-        self._at = offset + 1
-        return ColumnChunkInfo(values, size)
-
-    def number(self) -> int:
-        """Return a whole number."""
-        encoded = self._varint()
-        return (encoded >> 1) ^ -(encoded & 1)
-
-    def skip(self, kind: int) -> None:
-        """Pass over the value of a field.
-
-        Raises:
-            ValueError: there is no such type.
-            IndexError: it is cut off.
-        """
-        self._at = _end(self._content, self._at, kind)
-
-    def _byte(self) -> int:
-        self._at += 1
-        return self._content[self._at - 1]
-
-    def _varint(self) -> int:
-        value, self._at = _number(self._content, self._at)
-        return value
-
-
-def _end(content: bytes, offset: int, kind: int, *, in_list: bool = False) -> int:
-    """Find where a value of a type ends, in a list or a field. There may be millions: no object is made for any."""
-    if kind == _STRUCT:
-        while head := content[offset]:
-            offset = offset + 1 if head >> 4 else _number_end(content, offset + 1)
-            kind = head & 15
-            if kind in _NUMBERS:
+            if wanted and field in wanted:
+                value[field], offset = _value(content, offset, head & 15, wanted[field])
+            elif head & 15 in _NUMBERS:  # most fields are numbers, and each call takes time
                 while content[offset] & 0x80:
                     offset += 1
                 offset += 1
             else:
-                offset = _end(content, offset, kind)
+                _, offset = _value(content, offset, head & 15)
         offset += 1
-    elif kind == _BINARY:
-        size, offset = _number(content, offset)
-        offset += size
-    elif kind in _NUMBERS:
-        offset = _number_end(content, offset)
     elif kind in (_LIST, _SET):
-        head = content[offset]
+        head, value = content[offset], []
         count, offset = _number(content, offset + 1) if head >> 4 == 15 else (head >> 4, offset + 1)
         for _ in range(count):
-            offset = _end(content, offset, head & 15, in_list=True)
-    elif kind in (_TRUE, _FALSE):
-        offset += in_list
-    elif kind == _BYTE:
-        offset += 1
-    elif kind == _DOUBLE:
-        offset += 8
-    elif kind == _UUID:
-        offset += 16
+            found, offset = _value(content, offset, head & 15, wanted, in_list=True)
+            if wanted is not None:
+                value.append(found)
     elif kind == _MAP:
         count, offset = _number(content, offset)
         kinds = content[offset] if count else 0
         offset += bool(count)
         for _ in range(count):
-            offset = _end(content, _end(content, offset, kinds >> 4, in_list=True), kinds & 15, in_list=True)
+            for part in (kinds >> 4, kinds & 15):
+                _, offset = _value(content, offset, part, in_list=True)
+    elif kind == _BINARY:
+        size, offset = _number(content, offset)
+        offset += size
+    elif kind in (_TRUE, _FALSE):
+        offset += in_list
+    elif kind in _BYTES:
+        offset += _BYTES[kind]
     else:
         raise ValueError(f"no type {kind}")
     if offset > len(content):
         raise IndexError("cut off")
-    return offset
+    return value, offset
 
 
 def _number(content: bytes, offset: int) -> tuple[int, int]:
@@ -197,10 +130,3 @@ def _number(content: bytes, offset: int) -> tuple[int, int]:
         if shift > 63:
             raise ValueError("a number of too many bytes")
     return value | byte << shift, offset + 1
-
-
-def _number_end(content: bytes, offset: int) -> int:
-    """Find where a number ends."""
-    while content[offset] & 0x80:
-        offset += 1
-    return offset + 1
