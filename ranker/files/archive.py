@@ -15,6 +15,9 @@ from typing import IO, NamedTuple
 from ranker.errors import DataError, first_line
 from ranker.limits import LIMITS, Limits
 
+ZIP = (b"PK\3\4", b"PK\5\6")
+"""First bytes of an archive; one without parts begins with its end."""
+
 STORED, DEFLATED, ZSTANDARD = 0, 8, 93
 
 _END = struct.Struct("<4s4H2LH")

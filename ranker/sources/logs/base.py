@@ -9,7 +9,7 @@ import hashlib
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -182,6 +182,17 @@ _COLUMNS = (
 )
 
 
+def each_log(folder: Path, names: Iterable[str], find: Callable[[Path], FoundLog]) -> tuple[list[FoundLog], list[str]]:
+    """Return what a function finds in each file of a folder, and the errors of those that cannot be read."""
+    logs, broken = [], []
+    for name in names:
+        try:
+            logs.append(find(folder / name))
+        except DataError as error:
+            broken.append(str(error))
+    return logs, broken
+
+
 def number(value: Any) -> float | None:
     """Convert a recorded value: nan if it is empty, None if it is no single number.
 
@@ -203,6 +214,24 @@ def number(value: Any) -> float | None:
         return math.inf
     except ValueError:
         return None
+
+
+def table_in(content: Any, key: str) -> dict[str, Any]:
+    """Return the object under a key of JSON; {} if there is none."""
+    table = content.get(key) if isinstance(content, dict) else None
+    return table if isinstance(table, dict) else {}
+
+
+def list_in(content: Any, key: str) -> list[Any]:
+    """Return the list under a key of JSON; [] if there is none."""
+    values = content.get(key) if isinstance(content, dict) else None
+    return values if isinstance(values, list) else []
+
+
+def text_in(content: Any, key: str) -> str:
+    """Return the text under a key of JSON; "" if there is none."""
+    text = content.get(key) if isinstance(content, dict) else None
+    return name_of(text) if isinstance(text, str) else ""
 
 
 def plain(text: str) -> str:

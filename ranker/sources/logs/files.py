@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from ranker.errors import DataError, reject_repeated_keys
 from ranker.files.text import open_unpacked
@@ -16,17 +15,10 @@ from ranker.limits import LIMITS, Limits
 _PIECE = 1 << 20
 
 
-@contextmanager
-def open_log(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file, unpacked if it is gzip, whatever its name."""
-    with open_unpacked(path) as stream:
-        yield stream
-
-
 def read_whole(path: Path, limits: Limits = LIMITS, name: str = "log_whole") -> bytes:
     """Read and unpack a file."""
     pieces, size = [], 0
-    with open_log(path) as stream:
+    with open_unpacked(path) as stream:
         while piece := stream.read(_PIECE):  # reading at once would allocate the limit
             pieces.append(piece)
             size += len(piece)
@@ -40,7 +32,7 @@ def iter_lines(path: Path, limits: Limits = LIMITS) -> Iterator[tuple[int, bytes
     Raises:
         DataError: it cannot be read; or it, a line or the number of lines is too large.
     """
-    with open_log(path) as stream:
+    with open_unpacked(path) as stream:
         size = 0
         for number in range(1, limits.log_rows + 2):
             line = stream.readline(limits.log_line + 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
 from importlib import import_module
 from pathlib import Path
 from typing import Protocol, cast
@@ -14,7 +15,7 @@ from ranker.sources.logs.base import FoundLog, LogSelection, TaskLog
 from ranker.sources.logs.records import RecordFormat, RecordModule
 from ranker.sources.packages import load_entry_points
 
-BUILTIN = {"lm-eval": "ranker.sources.logs.lm_eval_format", "inspect": "ranker.sources.logs.inspect_format"}
+BUILTIN = {"lm-eval": "ranker.sources.logs.lm_eval", "inspect": "ranker.sources.logs.inspect_ai"}
 """Name of a program -> the module of its format; the first one that claims a file reads it."""
 
 GROUP = "rank_models.logs"
@@ -25,46 +26,34 @@ LOOK = 1 << 16
 
 
 class LogFormat(Protocol):
-    """Format of one program's logs."""
+    """Format of one program's logs.
 
-    @property
-    def name(self) -> str:
-        """Name of the program in logs and options."""
+    Attributes:
+        name: of the program, in logs and options.
+        program: its name in messages.
+        about: description of its files.
+        named: pattern of the names of files that should be its logs, without ``.gz``; "" if no name tells.
+        endings: of file names by which its reader reports the fault of a file that no format claims.
+        options: of logs, that it alone reads.
+        by_text: True if the texts of rows must be the same in all logs of a task.
+        names_models: True if a log states its model; else its folder has the model's name.
+    """
 
-    @property
-    def program(self) -> str:
-        """Name of the program in messages."""
-
-    @property
-    def about(self) -> str:
-        """Description of its files."""
-
-    @property
-    def endings(self) -> tuple[str, ...]:
-        """Endings of file names by which its reader reports the fault of a file that no format claims."""
-
-    @property
-    def options(self) -> frozenset[str]:
-        """Options of logs that it alone reads."""
-
-    @property
-    def by_text(self) -> bool:
-        """True if the texts of rows must be the same in all logs of a task."""
-
-    @property
-    def names_models(self) -> bool:
-        """True if a log states its model; else its folder has the model's name."""
+    name: str
+    program: str
+    about: str
+    named: str
+    endings: tuple[str, ...]
+    options: frozenset[str]
+    by_text: bool
+    names_models: bool
 
     def claims(self, path: Path, start: bytes, limits: Limits) -> bool:
         """Return True if a file, of which the first bytes are given, is a log of the program; or raise a DataError."""
         ...
 
-    def is_named(self, file: str) -> bool:
-        """Return True if a file of that name should be a log of the program."""
-        ...
-
     def task_of(self, path: Path, limits: Limits) -> str:
-        """Return the name of a log's task; "" if it cannot be read."""
+        """Return the name of a log's task, or raise a DataError."""
         ...
 
     def find(self, folder: Path, names: Sequence[str], limits: Limits) -> tuple[list[FoundLog], list[str]]:
@@ -123,8 +112,6 @@ def program_of(path: Path, limits: Limits = LIMITS, known_formats: Collection[Lo
     """Return the name of the program that wrote a file, by its content; None if it is no log.
 
     Args:
-        path: the file.
-        limits: size limits of reading.
         known_formats: all of them, where many files are asked about that may be no logs.
     """
     try:
@@ -134,7 +121,15 @@ def program_of(path: Path, limits: Limits = LIMITS, known_formats: Collection[Lo
         return None
 
 
+def is_named(form: LogFormat, file: str) -> bool:
+    """Return True if a file of that name should be a log of a format."""
+    return fnmatchcase(file.removesuffix(".gz"), form.named)
+
+
 def task_of(path: Path, limits: Limits = LIMITS) -> str:
     """Return the name of a log's task; "" if it cannot be read."""
     program = program_of(path, limits)
-    return "" if program is None else format_named(program).task_of(path, limits)
+    try:
+        return "" if program is None else format_named(program).task_of(path, limits)
+    except DataError:
+        return ""

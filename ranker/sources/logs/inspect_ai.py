@@ -1,10 +1,14 @@
-"""Logs of Inspect, 0.3.41 to today: one task a file, ``.eval`` or ``.json``, a sample for each row and epoch."""
+"""Logs of Inspect, 0.3.41 to today: one task a file, ``.eval`` or ``.json``, a sample for each row and epoch.
+
+A `ranker.sources.logs.formats.LogFormat`.
+"""
 
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,17 +16,21 @@ import numpy as np
 
 from factors.types import Floats, Ints
 from ranker.errors import Absence, Assumption, DataError, listed
+from ranker.files.archive import ZIP
+from ranker.limits import Limits
 from ranker.sources.logs.base import (
     MAX_LABEL_DISAGREEMENT,
+    FoundLog,
     LogSelection,
     TaskLog,
     canonical,
+    each_log,
     hashed,
     missing_name_error,
     several_names_error,
 )
 from ranker.sources.logs.epochs import MEAN, NAMES, reducer_named
-from ranker.sources.logs.inspect_samples import InspectHeader, Mark, Sample, choices_named, samples_of
+from ranker.sources.logs.inspect_samples import InspectHeader, Mark, Sample, choices_named, header_of, samples_of
 from ranker.sources.logs.labels import (
     RowLabels,
     WrittenAnswer,
@@ -37,10 +45,59 @@ from ranker.tasks.base import ANSWERED, ERROR, NO_ANSWER
 from ranker.tasks.metrics import is_metric
 from ranker.tasks.text_scores import is_text_metric
 
-PROGRAM = "inspect"
+name, program = "inspect", "Inspect"
+about = "Inspect: NAME.eval, or NAME.json if its log format is json"
+named = "*.eval"
+endings: tuple[str, ...] = (".eval", ".json")
+options = frozenset({"scorer", "reducer"})
+by_text = names_models = True
 
 
-def read_inspect_log(path: Path, choice: LogSelection = LogSelection()) -> TaskLog:
+_STAMP = re.compile(r"\A\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d")
+
+
+def claims(path: Path, start: bytes, limits: Limits) -> bool:
+    """Return True for an archive that ends in .eval, and for JSON with the parts of a log."""
+    if start.startswith(ZIP):
+        return path.name.removesuffix(".gz").endswith(".eval")
+    bare = start.removeprefix(b"\xef\xbb\xbf").lstrip()
+    return bare.startswith(b"{") and b'"eval"' in bare and (b'"status"' in bare or b'"plan"' in bare)
+
+
+def task_of(path: Path, limits: Limits) -> str:
+    """Return the name of a log's task."""
+    return header_of(path, limits).task
+
+
+def find(folder: Path, names: Sequence[str], limits: Limits) -> tuple[list[FoundLog], list[str]]:
+    """List logs, and errors of those that cannot be read."""
+
+    def found(path: Path) -> FoundLog:
+        header, stamp = header_of(path, limits), _STAMP.match(path.name)
+        time = header.created or (stamp[0] if stamp else "")
+        return FoundLog(path, name, header.model, header.task, time, header.arguments)
+
+    return each_log(folder, names, found)
+
+
+def groups(folder: Path, logs: Sequence[FoundLog], limits: Limits) -> Mapping[str, tuple[str, ...]]:
+    """Return {}: tasks are in no group."""
+    return {}
+
+
+def trouble(log: FoundLog, limits: Limits) -> str:
+    """Return why a log is incomplete: cut off, or of a run that did not end."""
+    try:
+        header, samples = samples_of(log.path, None, limits)
+    except DataError as error:
+        return str(error).removeprefix(str(log.path)).lstrip(",: ")
+    rows = len({sample.key for sample in samples})
+    if header.planned is not None and header.planned > rows:
+        return f"it holds {rows} of {header.planned} samples"
+    return "" if header.complete else "its run did not end well"
+
+
+def read(path: Path, choice: LogSelection = LogSelection()) -> TaskLog:
     """Read one log.
 
     Args:
@@ -60,16 +117,16 @@ def read_inspect_log(path: Path, choice: LogSelection = LogSelection()) -> TaskL
     epochs = max(header.epochs, max(sample.epoch for sample in samples) if len(samples) > len(rows) else 1)
     cluster, clusters, unclustered = _clusters(header, candidate[0], firsts, choice.cluster)
     labelled, about = _row_labels(rows, candidate)
-    name, reduce, of_epochs = _reducer(header, choice, epochs)
+    reducer, reduce, of_epochs = _reducer(header, choice, epochs)
     outcomes = np.array([reduce(scores) for scores in values])
     recorded = np.array([reduce(np.array([_value(sample, candidate, void=True) for sample in row])) for row in rows])
-    measure = _measure(header, candidate, name, [sample for row in rows for sample in row], recorded)
+    measure = _measure(header, candidate, reducer, [sample for row in rows for sample in row], recorded)
     return TaskLog(
-        program=PROGRAM,
+        program=name,
         version=header.version,
         task=header.task,
         model=header.model,
-        metric=_metric_name(candidate, name if epochs > 1 else MEAN),
+        metric=_metric_name(candidate, reducer if epochs > 1 else MEAN),
         scorer=candidate[0],
         candidates=candidates,
         measure=measure,

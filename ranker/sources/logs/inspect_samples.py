@@ -11,15 +11,12 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from ranker.errors import Absence, DataError, listed
-from ranker.files.archive import Archive
-from ranker.files.text import read_start
+from ranker.files.archive import ZIP, Archive
+from ranker.files.text import open_unpacked, read_start
 from ranker.limits import LIMITS, Limits
 from ranker.sources.logs import files
-from ranker.sources.logs.base import canonical, clip_text, hashed, name_of, number
+from ranker.sources.logs.base import canonical, clip_text, hashed, list_in, name_of, number, table_in, text_in
 from ranker.sources.usage import amount
-
-ZIP = (b"PK\3\4", b"PK\5\6")
-"""First bytes of an archive; one without parts begins with its end."""
 
 VALUES = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0, "yes": 1.0, "no": 0.0}
 """Values of the words for scores, beside "true" and "false"."""
@@ -134,28 +131,26 @@ def samples_of(
     """Read a log's header and its samples, in the order of the file.
 
     Args:
-        path: the file.
         cluster: field of metadata that each sample must have, or None.
-        limits: size limits of reading.
 
     Raises:
         DataError: it is no such log, or broken, or too large, or holds a sample twice.
     """
-    if read_start(path, 4).startswith(ZIP):
-        with files.open_log(path) as stream:
-            header, samples = _read_archive(_seekable(stream, path, limits), path, cluster, limits)
-    else:
-        header, samples = _read_json(path, cluster, limits)
+    samples: dict[tuple[str, int], Sample] = {}
+    with open_unpacked(path) as stream:
+        header, contents = _read(stream, path, limits)
+        for place, content in contents:
+            try:
+                sample = _sample(content, place, header, cluster)
+            except RecursionError as error:
+                raise DataError.at(place, "nested too deeply") from error
+            if (sample.key, sample.epoch) in samples:
+                reason = f"answers the sample {sample.key!r} twice in epoch {sample.epoch}"
+                raise DataError.at(path, reason, value=sample.key)
+            samples[sample.key, sample.epoch] = sample
     if not samples:
         raise DataError.of(path, "holds no sample; were samples left out of it (no-log-samples)?")
-    sample_epochs: set[tuple[str, int]] = set()
-    for sample in samples:
-        if (sample.key, sample.epoch) in sample_epochs:
-            raise DataError.at(
-                path, f"answers the sample {sample.key!r} twice in epoch {sample.epoch}", value=sample.key
-            )
-        sample_epochs.add((sample.key, sample.epoch))
-    return header, samples
+    return header, tuple(samples.values())
 
 
 def header_of(path: Path, limits: Limits = LIMITS) -> InspectHeader:
@@ -164,31 +159,33 @@ def header_of(path: Path, limits: Limits = LIMITS) -> InspectHeader:
     Raises:
         DataError: as in `samples_of`.
     """
-    if read_start(path, 4).startswith(ZIP):
-        with files.open_log(path) as stream:
-            return _archive_header(Archive(_seekable(stream, path, limits), path, limits), path, files.Budget(limits))
-    return _header(_json(path, limits), path)
+    with open_unpacked(path) as stream:
+        return _read(stream, path, limits)[0]
 
 
-def _seekable(stream: IO[bytes], path: Path, limits: Limits) -> IO[bytes]:
-    """Unpack a gzipped archive in memory; a plain one is read from its file."""
-    return stream if stream.seekable() else io.BytesIO(files.read_whole(path, limits))
-
-
-def _read_archive(
-    stream: IO[bytes], path: Path, cluster: str | None, limits: Limits
-) -> tuple[InspectHeader, tuple[Sample, ...]]:
-    archive, budget = Archive(stream, path, limits), files.Budget(limits)
-    header = _archive_header(archive, path, budget)
+def _read(stream: IO[bytes], path: Path, limits: Limits) -> tuple[InspectHeader, Iterator[tuple[str, Any]]]:
+    """Return a log's header, and its samples with their places, which are read as they are asked for."""
+    budget = files.Budget(limits)
+    if not read_start(path, 4).startswith(ZIP):
+        content = files.parse(files.read_whole(path, limits), path, budget)
+        if not isinstance(content, dict) or not isinstance(content.get("eval"), dict):
+            raise DataError.of(path, "is no log of Inspect (it needs `eval` and `samples`)")
+        return _header(content, path), _samples_of_json(content.get("samples"), path, limits)
+    archive = Archive(stream if stream.seekable() else io.BytesIO(files.read_whole(path, limits)), path, limits)
     names = [name for name in archive.parts if _SAMPLE.fullmatch(name)]
-    limits.check(path, "log_rows", len(names))
-    again = len(archive.repeated.intersection(names))
-    if again:
+    header = _archive_header(archive, path, budget)
+    if again := len(archive.repeated.intersection(names)):
         note = f"{again} samples occur in the archive more than once; the last of each counts."
-        header = _add_note(header, note)
-    return header, tuple(
-        _sample(_part(archive, name, path, budget), f"{path}, part {name[:200]!r}", header, cluster) for name in names
-    )
+        header = replace(header, notes=(*header.notes, note))
+    limits.check(path, "log_rows", len(names))
+    return header, ((f"{path}, part {name[:200]!r}", _part(archive, name, path, budget)) for name in names)
+
+
+def _samples_of_json(samples: Any, path: Path, limits: Limits) -> Iterator[tuple[str, Any]]:
+    if not isinstance(samples, list | None):
+        raise DataError.about("samples", "must be a list", place=path)
+    limits.check(path, "log_rows", len(samples or ()))
+    yield from ((f"{path}, sample {number}", sample) for number, sample in enumerate(samples or (), 1))
 
 
 def _part(archive: Archive, name: str, path: Path, budget: files.Budget) -> Any:
@@ -207,42 +204,19 @@ def _archive_header(archive: Archive, path: Path, budget: files.Budget) -> Inspe
     note = Absence("The log is partial: its run was killed before it wrote a header.")
     if _START in archive.parts:
         start = files.parse(archive.read(_START), f"{path}, part {_START!r}", budget)
-        started = {**start, "status": "success"} if isinstance(start, dict) else start
-        return replace(_add_note(_header(started, path), note), complete=False)
+        header = _header({**start, "status": "success"} if isinstance(start, dict) else start, path)
+        return replace(header, notes=(*header.notes, note), complete=False)
     if not any(_SAMPLE.fullmatch(name) for name in archive.parts):
         raise DataError.of(path, "is an archive, and no log of Inspect: it has neither a header nor samples")
     return InspectHeader(task=path.name.removesuffix(".gz").removesuffix(".eval"), complete=False, notes=(note,))
 
 
-def _add_note(header: InspectHeader, note: str) -> InspectHeader:
-    return replace(header, notes=(*header.notes, note))
-
-
-def _json(path: Path, limits: Limits) -> dict[str, Any]:
-    content = files.parse(files.read_whole(path, limits), path, files.Budget(limits))
-    if not isinstance(content, dict) or not isinstance(content.get("eval"), dict):
-        raise DataError.of(path, "is no log of Inspect (it needs `eval` and `samples`)")
-    return content
-
-
-def _read_json(path: Path, cluster: str | None, limits: Limits) -> tuple[InspectHeader, tuple[Sample, ...]]:
-    content = _json(path, limits)
-    header = _header(content, path)
-    samples = content.get("samples")
-    if not isinstance(samples, list | None):
-        raise DataError.about("samples", "must be a list", place=path)
-    limits.check(path, "log_rows", len(samples or ()))
-    return header, tuple(
-        _sample(sample, f"{path}, sample {index}", header, cluster) for index, sample in enumerate(samples or (), 1)
-    )
-
-
 def _header(content: Any, path: Path) -> InspectHeader:
-    spec = _table(content, "eval")
+    spec = table_in(content, "eval")
     if not spec:
         raise DataError.of(path, "is no log of Inspect (its header has no `eval`)")
-    dataset, status = _table(spec, "dataset"), content.get("status")
-    ids, size, config = dataset.get("sample_ids"), dataset.get("samples"), _table(spec, "config")
+    dataset, status = table_in(spec, "dataset"), content.get("status")
+    ids, size, config = dataset.get("sample_ids"), dataset.get("samples"), table_in(spec, "config")
     epochs, reducers = config.get("epochs"), config.get("epochs_reducer")
     reducers = [reducers] if isinstance(reducers, str) else reducers
     notes = []
@@ -251,10 +225,10 @@ def _header(content: Any, path: Path) -> InspectHeader:
     if content.get("invalidated") is True:
         notes.append(Absence("Somebody has marked the log as invalid."))
     return InspectHeader(
-        task=_string(spec, "task"),
-        model=_string(spec, "model"),
-        version=_string(_table(spec, "packages"), "inspect_ai"),
-        created=_string(spec, "created"),
+        task=text_in(spec, "task"),
+        model=text_in(spec, "model"),
+        version=text_in(table_in(spec, "packages"), "inspect_ai"),
+        created=text_in(spec, "created"),
         epochs=epochs if type(epochs) is int and 0 < epochs <= LIMITS.log_rows else 1,
         size=size if type(size) is int else 0,
         planned=len(ids) if isinstance(ids, list) else None,
@@ -270,13 +244,13 @@ def _header(content: Any, path: Path) -> InspectHeader:
 
 def _setup(content: Any) -> str:
     """Hash how a run asked; omitted settings are left out, since other versions may have other defaults."""
-    steps = _table(content, "plan").get("steps")
+    steps = table_in(content, "plan").get("steps")
     if not isinstance(steps, list):
         return ""
     solver = [
         [step.get("solver"), step.get("params_passed", step.get("params"))] for step in steps if isinstance(step, dict)
     ]
-    spec = _table(content, "eval")
+    spec = table_in(content, "eval")
     return hashed(canonical([solver, spec.get("task_args_passed", spec.get("task_args"))]))
 
 
@@ -285,35 +259,33 @@ _OF_RUN = ("epochs", "epochs_reducer", "limit", "sample_id", "message_limit", "t
 
 def _arguments(spec: Mapping[str, Any]) -> dict[str, str]:
     """Collect the arguments that make two runs different ones."""
-    config = _table(spec, "config")
+    config = table_in(spec, "config")
     arguments = {name: config.get(name) for name in _OF_RUN}
     for table in ("model_args", "model_generate_config", "task_args"):
-        arguments |= _table(spec, table)
+        arguments |= table_in(spec, table)
     return {name_of(name): canonical(value) for name, value in arguments.items() if value is not None}
 
 
 def _recorded(content: Any) -> dict[tuple[str, str, str], dict[str, float]]:
     """Read the recorded aggregates, by scorer, part and reducer."""
     recorded: dict[tuple[str, str, str], dict[str, float]] = {}
-    scores = _table(content, "results").get("scores")
-    for entry in scores if isinstance(scores, list) else ():
-        scorer, name = _string(entry, "scorer"), _string(entry, "name")
+    for entry in list_in(table_in(content, "results"), "scores"):
+        scorer, name = text_in(entry, "scorer"), text_in(entry, "name")
         metrics = {
-            name_of(key): number(_table(_table(entry, "metrics"), key).get("value")) for key in _table(entry, "metrics")
+            name_of(key): number(table_in(table_in(entry, "metrics"), key).get("value"))
+            for key in table_in(entry, "metrics")
         }
         numbers = {key: value for key, value in metrics.items() if value is not None}
-        recorded[scorer, "" if name == scorer else name, _string(entry, "reducer")] = numbers
+        recorded[scorer, "" if name == scorer else name, text_in(entry, "reducer")] = numbers
     return recorded
 
 
 def _clusters(spec: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    scorers = spec.get("scorers")
-    for scorer in scorers if isinstance(scorers, list) else ():
-        metrics = scorer.get("metrics") if isinstance(scorer, dict) else None
-        for metric in _metrics(metrics):
-            cluster = _table(metric, "options").get("cluster")
+    for scorer in list_in(spec, "scorers"):
+        for metric in _metrics(scorer.get("metrics") if isinstance(scorer, dict) else None):
+            cluster = table_in(metric, "options").get("cluster")
             if metric.get("name") in ("inspect_ai/stderr", "stderr") and isinstance(cluster, str):
-                yield _string(scorer, "name"), name_of(cluster)
+                yield text_in(scorer, "name"), name_of(cluster)
 
 
 def _metrics(metrics: Any) -> Iterator[Mapping[str, Any]]:
@@ -328,18 +300,11 @@ def _metrics(metrics: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def _sample(content: Any, place: str, header: InspectHeader, cluster: str | None) -> Sample:
-    try:
-        return _parse_sample(content, place, header, cluster)
-    except RecursionError as error:
-        raise DataError.at(place, "nested too deeply") from error
-
-
-def _parse_sample(content: Any, place: str, header: InspectHeader, cluster: str | None) -> Sample:
     identity = content.get("id") if isinstance(content, dict) else None
     epoch = content.get("epoch", 1) if isinstance(content, dict) else None
     if not isinstance(identity, (str, int)) or isinstance(identity, bool) or type(epoch) is not int or epoch < 1:
         raise DataError.at(place, "no sample of a log of Inspect (it needs an `id` and an `epoch`)")
-    metadata = _table(content, "metadata")
+    metadata = table_in(content, "metadata")
     if cluster is not None and metadata.get(cluster) is None:
         raise DataError.at(
             place,
@@ -349,11 +314,10 @@ def _parse_sample(content: Any, place: str, header: InspectHeader, cluster: str 
             allowed=metadata,
         )
     wanted = {*header.clusters.values(), *([] if cluster is None else [cluster])}
-    choices = content.get("choices")
-    texts = tuple(map(name_of, choices)) if isinstance(choices, list) else ()
+    texts = tuple(map(name_of, list_in(content, "choices")))
     target = content.get("target")
     targets = [_plain(part).strip() for part in (target if isinstance(target, list) else [target])]
-    attached = _table(content, "attachments")
+    attached = table_in(content, "attachments")
     failed = next((state for state, name in FAILURES.items() if content.get(name)), "")
     marks = dict(_marks(content))
     return Sample(
@@ -365,12 +329,12 @@ def _parse_sample(content: Any, place: str, header: InspectHeader, cluster: str 
         prompt_hash="" if content.get("error") else _prompt(content.get("messages"), attached),
         choices=texts,
         right=choices_named(",".join(targets), texts) if texts else tuple(targets),
-        completion="" if failed else _string(_table(content, "output"), "completion"),
+        completion="" if failed else text_in(table_in(content, "output"), "completion"),
         marks={} if failed else marks,
         failed=failed,
         void=marks if failed else {},
         retried=bool(content.get("error_retries")),
-        edited=any(_is_edited(score) for score in _table(content, "scores").values()),
+        edited=any(_is_edited(score) for score in table_in(content, "scores").values()),
         limit=_limit(content),
         groups={key: name_of(metadata[key]) for key in wanted if metadata.get(key) is not None},
         usage=_usage(content, header.model),
@@ -383,9 +347,9 @@ def _usage(content: Mapping[str, Any], model: str) -> tuple[float, ...]:
     All tokens that are not written count as those of prompts, read from a cache or not. The time is that without
     waiting for the model's server, where it is logged.
     """
-    by_model = _table(content, "model_usage")
+    by_model = table_in(content, "model_usage")
     counts = by_model.get(model) or (next(iter(by_model.values())) if len(by_model) == 1 else None)
-    counts = counts if isinstance(counts, dict) else _table(_table(content, "output"), "usage")
+    counts = counts if isinstance(counts, dict) else table_in(table_in(content, "output"), "usage")
     output, total = amount(counts.get("output_tokens")), amount(counts.get("total_tokens"))
     prompt = total - output if total >= output else amount(counts.get("input_tokens"))
     working = amount(content.get("working_time"))
@@ -395,8 +359,7 @@ def _usage(content: Mapping[str, Any], model: str) -> tuple[float, ...]:
 
 def _is_edited(score: Any) -> bool:
     """Return True if somebody changed a score: its history holds the score before, too."""
-    history = score.get("history") if isinstance(score, dict) else None
-    return isinstance(history, list) and len(history) > 1
+    return len(list_in(score, "history")) > 1
 
 
 def _right(targets: Sequence[str], choices: Sequence[str]) -> Sequence[str]:
@@ -410,10 +373,8 @@ _CUT = frozenset({"max_tokens", "model_length"})
 
 def _limit(content: Mapping[str, Any]) -> str:
     """Return the limit that ended a sample, or its last answer."""
-    limit = _string(_table(content, "limit"), "type")
-    choices = _table(content, "output").get("choices")
-    first = choices[0] if isinstance(choices, list) and choices else None
-    reason = _string(first, "stop_reason")
+    limit = text_in(table_in(content, "limit"), "type")
+    reason = text_in(next(iter(list_in(table_in(content, "output"), "choices")), None), "stop_reason")
     return limit or (reason if reason in _CUT else "")
 
 
@@ -440,10 +401,10 @@ def _letter(sign: str) -> int:
 
 def _marks(content: Mapping[str, Any]) -> Iterator[tuple[tuple[str, str], Mark]]:
     """Yield the value of each scorer for a sample, and of each of its parts."""
-    blank = not _completion(content.get("output")).strip()
-    for scorer, score in _table(content, "scores").items():
-        value = score.get("value") if isinstance(score, dict) else None
-        answer = score.get("answer") if isinstance(score, dict) else None
+    blank = not _completion(table_in(content, "output")).strip()
+    for scorer, score in table_in(content, "scores").items():
+        fields = score if isinstance(score, dict) else {}
+        value, answer = fields.get("value"), fields.get("answer")
         quiet = blank if answer is None else not _plain(answer).strip()
         parts: Mapping[Any, Any] = {"": value}
         if isinstance(value, (dict, list)):
@@ -474,14 +435,11 @@ def _prompt(messages: Any, attached: Mapping[str, Any]) -> str:
     return hashed(canonical(turns)) if turns else ""
 
 
-def _completion(output: Any) -> str:
+def _completion(output: Mapping[str, Any]) -> str:
     """Return the model's last output."""
-    fields = _table({"output": output}, "output")
-    if isinstance(fields.get("completion"), str):
-        return str(fields["completion"])
-    choices = fields.get("choices")
-    first = choices[0] if isinstance(choices, list) and choices else None
-    return _message_text(_table(first, "message"), {})
+    if isinstance(output.get("completion"), str):
+        return str(output["completion"])
+    return _message_text(table_in(next(iter(list_in(output, "choices")), None), "message"), {})
 
 
 def _message_text(content: Any, attached: Mapping[str, Any]) -> str:
@@ -498,13 +456,3 @@ def _message_text(content: Any, attached: Mapping[str, Any]) -> str:
 
 def _plain(value: Any) -> str:
     return "" if value is None else name_of(value)
-
-
-def _table(content: Any, key: str) -> dict[str, Any]:
-    table = content.get(key) if isinstance(content, dict) else None
-    return table if isinstance(table, dict) else {}
-
-
-def _string(content: Any, key: str) -> str:
-    text = content.get(key) if isinstance(content, dict) else None
-    return name_of(text) if isinstance(text, str) else ""

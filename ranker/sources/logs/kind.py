@@ -42,8 +42,8 @@ from ranker.tasks.texts import TextAnswers, TextTask
 if TYPE_CHECKING:
     from ranker.progress import Advance
     from ranker.sources.logs.base import FoundLog, LogSelection, TaskLog
-    from ranker.sources.logs.folders import Listing
     from ranker.sources.logs.formats import LogFormat
+    from ranker.sources.logs.reading import Listing
     from ranker.sources.usage import RowUsage
     from ranker.tasks.base import Predictions, Task
 
@@ -350,8 +350,8 @@ def log_selection(options: SourceOptions, path: Path) -> LogSelection:
 
 def claims(reference: Reference, options: SourceOptions) -> bool:
     """Return True if a reference is a log by its content, or a folder that holds some and no model."""
-    from ranker.sources.logs.folders import holds_logs
     from ranker.sources.logs.formats import program_of
+    from ranker.sources.logs.reading import holds_logs
 
     path = Path(reference.place)
     if os.path.isfile(path):
@@ -439,7 +439,7 @@ def _models_of_runs(log: FoundLog, listing: Listing, path: Path, run: str, optio
 
 def _listing(folder: Path, shelf: ResourceCache, limits: Limits) -> Listing:
     """List the logs of a folder, once."""
-    from ranker.sources.logs.folders import list_logs
+    from ranker.sources.logs.reading import list_logs
 
     key = (_LISTING, os.path.abspath(folder), limits)
     if key not in shelf:

@@ -1,8 +1,12 @@
-"""Logs of lm-evaluation-harness, 0.4.0 to today: one task a file, a row for each document and filter."""
+"""Logs of lm-evaluation-harness, 0.4.0 to today: one task a file, a row for each document and filter.
+
+A `ranker.sources.logs.formats.LogFormat`.
+"""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,8 +15,13 @@ import numpy as np
 
 from factors.types import Floats, Ints
 from ranker.errors import Absence, DataError, listed
+from ranker.files.archive import ZIP
+from ranker.files.text import read_start
+from ranker.limits import Limits
+from ranker.sources.logs import files
 from ranker.sources.logs.base import (
     MAX_LABEL_DISAGREEMENT,
+    FoundLog,
     LogSelection,
     TaskLog,
     missing_name_error,
@@ -31,13 +40,18 @@ from ranker.sources.logs.labels import (
 from ranker.sources.logs.likelihoods import COMPARED, argmax_rows, normalize_lengths, resolve_targets
 from ranker.sources.logs.lm_eval_rows import LogRow, rows_of
 from ranker.sources.logs.measures import METRICS, OF_ALL_ROWS, MetricInfo, check_label_metric, infer_metric
-from ranker.sources.logs.results import Results, results_of
+from ranker.sources.logs.results import Results, ResultsFiles, results_of, task_and_time
 from ranker.sources.usage import QUANTITIES, RowUsage
 from ranker.tasks.base import ANSWERED, ERROR, NO_ANSWER
 from ranker.tasks.metrics import is_metric
 from ranker.tasks.text_scores import is_text_metric
 
-PROGRAM = "lm-eval"
+name, program = "lm-eval", "lm-evaluation-harness"
+about = "lm-evaluation-harness with log_samples: samples_TASK_TIME.jsonl, beside results_TIME.json"
+named = "samples_*"
+endings: tuple[str, ...] = (".jsonl",)
+options = frozenset({"filter"})
+by_text = names_models = False
 
 ACC = "acc"
 """Metric of a row that tells whether its label is right."""
@@ -46,7 +60,63 @@ UNFILTERED = "none"
 """Name in results of the filter that leaves answers as they are."""
 
 
-def read_lm_eval_log(path: Path, choice: LogSelection = LogSelection()) -> TaskLog:
+_ROW = re.compile(rb'\{\s*"doc_id"\s*:')
+
+
+def claims(path: Path, start: bytes, limits: Limits) -> bool:
+    """Return True if the first row is one of the program's, in whatever order its keys are."""
+    bare = start.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if start.startswith(ZIP):
+        return False
+    if _ROW.match(bare.removeprefix(b"[").lstrip()):
+        return True
+    if bare.startswith(b"["):
+        return b'"doc"' in bare and b'resps"' in bare
+    return bare.startswith(b"{") and _is_row(read_start(path, limits.log_line).split(b"\n", 1)[0], path, limits)
+
+
+def _is_row(line: bytes, path: Path, limits: Limits) -> bool:
+    if b'"doc"' not in line or b'resps"' not in line:
+        return False
+    try:
+        content = files.parse(line, path, files.Budget(limits))
+    except DataError:
+        return False
+    return isinstance(content, dict) and "doc" in content
+
+
+def task_of(path: Path, limits: Limits) -> str:
+    """Return the name of a log's task."""
+    return results_of(path, limits=limits).task
+
+
+def find(folder: Path, names: Sequence[str], limits: Limits) -> tuple[list[FoundLog], list[str]]:
+    """List logs; one without results beside it, in a folder of one model, is of that model."""
+    logs, beside = [], ResultsFiles(folder, limits)
+    for file in names:
+        path = folder / file
+        results = results_of(path, beside)
+        logs.append(FoundLog(path, name, results.model, results.task, task_and_time(path)[1], results.arguments))
+    models = {log.model for log in logs} - {""}
+    return [replace(log, model=log.model or min(models)) if len(models) == 1 else log for log in logs], []
+
+
+def groups(folder: Path, logs: Sequence[FoundLog], limits: Limits) -> Mapping[str, tuple[str, ...]]:
+    """Return group of tasks -> its tasks."""
+    return ResultsFiles(folder, limits).groups({log.time for log in logs})
+
+
+def trouble(log: FoundLog, limits: Limits) -> str:
+    """Return why a log is incomplete: it has fewer rows than the results state."""
+    try:
+        docs = {row.doc for row in rows_of(log.path, None, limits)}
+    except DataError as error:
+        return str(error).removeprefix(str(log.path)).lstrip(",: ")
+    rows = results_of(log.path, limits=limits).rows
+    return f"it holds {len(docs)} of {rows} rows" if rows is not None and rows > len(docs) else ""
+
+
+def read(path: Path, choice: LogSelection = LogSelection()) -> TaskLog:
     """Read one log.
 
     Args:
@@ -58,24 +128,24 @@ def read_lm_eval_log(path: Path, choice: LogSelection = LogSelection()) -> TaskL
     """
     results = results_of(path, limits=choice.limits)
     rows, filters, notes = _group_by_filter(path, _read_rows(path, choice, results), results)
-    name, selected = _select_filter(path, rows, filters, choice.filter)
-    selected, requested, of_all = _label_metric_rows(selected, choice.metric, name, results)
+    filter_name, selected = _select_filter(path, rows, filters, choice.filter)
+    selected, requested, of_all = _label_metric_rows(selected, choice.metric, filter_name, results)
     choices = _choices(selected, results)
     has_texts = any(row.answer for row in selected)
     judged = has_texts and is_text_metric(requested or "") and not _is_recorded(requested or "", selected)
     metric, candidates, reasons = _no_metric(requested) if judged else _metric(path, selected, choices, requested)
-    measure = _measure(path, selected, metric, name, results)
+    measure = _measure(path, selected, metric, filter_name, results)
     outcomes, state = _outcomes(selected, metric, measure.higher_is_better)
     labelled, about = _row_labels(selected, choices, results, metric, outcomes)
     keys = number_repeats(row.doc for row in selected)
     notes = (*notes, *of_all, *reasons, *measure.notes, *about, *_count_notes(keys, results), *results.notes)
     return TaskLog(
-        program=PROGRAM,
+        program=name,
         version=results.version,
         task=results.task,
         model=results.model,
         metric=metric,
-        scorer=name,
+        scorer=filter_name,
         candidates=candidates,
         measure=measure,
         keys=keys,

@@ -6,13 +6,13 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from ranker.errors import DataError, UsageError
 from ranker.limits import Limits
-from ranker.sources.logs.base import FoundLog, LogSelection, TaskLog, hashed, number, number_repeats
+from ranker.sources.logs.base import FoundLog, LogSelection, TaskLog, each_log, hashed, number, number_repeats
 from ranker.sources.logs.labels import no_labels
 from ranker.sources.logs.measures import MetricInfo
 from ranker.tasks.base import ANSWERED, ERROR, NO_ANSWER
@@ -85,58 +85,38 @@ class RecordModule(Protocol):
         ...
 
 
-@dataclass(frozen=True)
 class RecordFormat:
     """Format of logs that a package brings; a `ranker.sources.logs.formats.LogFormat`.
 
-    Attributes:
-        name: of the program.
+    Args:
         module: reads its logs.
     """
 
-    name: str
-    module: RecordModule
-
-    endings: ClassVar[tuple[str, ...]] = ()
+    named = ""
+    endings: tuple[str, ...] = ()
     options = frozenset[str]()
-    by_text, names_models = True, True
+    by_text = names_models = True
 
-    @property
-    def program(self) -> str:
-        """Name of the program in messages."""
-        return self.name
-
-    @property
-    def about(self) -> str:
-        """Description of its files."""
-        return self.module.about
+    def __init__(self, name: str, module: RecordModule) -> None:
+        self.name = self.program = name
+        self.about, self._module = module.about, module
 
     def claims(self, path: Path, start: bytes, limits: Limits) -> bool:
         """Return True if a file is a log of the program."""
-        return bool(self.module.claims(path, start))
-
-    def is_named(self, file: str) -> bool:
-        """Return False: no name tells."""
-        return False
+        return bool(self._module.claims(path, start))
 
     def task_of(self, path: Path, limits: Limits) -> str:
-        """Return the name of a log's task; "" if it cannot be read."""
-        try:
-            return self._read(path, limits).task
-        except DataError:
-            return ""
+        """Return the name of a log's task."""
+        return self._read(path, limits).task
 
     def find(self, folder: Path, names: Sequence[str], limits: Limits) -> tuple[list[FoundLog], list[str]]:
         """List logs, and errors of those that cannot be read."""
-        logs, broken = [], []
-        for file in names:
-            try:
-                log = self._read(folder / file, limits)
-            except DataError as error:
-                broken.append(str(error))
-                continue
-            logs.append(FoundLog(folder / file, self.name, log.model, log.task, log.time))
-        return logs, broken
+
+        def found(path: Path) -> FoundLog:
+            log = self._read(path, limits)
+            return FoundLog(path, self.name, log.model, log.task, log.time)
+
+        return each_log(folder, names, found)
 
     def groups(self, folder: Path, logs: Sequence[FoundLog], limits: Limits) -> Mapping[str, tuple[str, ...]]:
         """Return {}: tasks are in no group."""
@@ -202,7 +182,7 @@ class RecordFormat:
         """Return a log as the package reads it, whose faults are the file's."""
         limits.check(path, "log_whole", path.stat().st_size)
         try:
-            log = self.module.read(path)
+            log = self._module.read(path)
         except (ValueError, KeyError, TypeError, OSError) as error:
             raise DataError.at(path, f"{type(error).__name__}: {error}") from error
         if not isinstance(log, LogRecords):

@@ -14,7 +14,7 @@ from typing import Any
 from ranker.errors import DataError
 from ranker.limits import LIMITS, Limits
 from ranker.sources.logs import files
-from ranker.sources.logs.base import canonical, name_of, number
+from ranker.sources.logs.base import canonical, list_in, name_of, number, table_in, text_in
 
 _TIME = r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(?:\.\d+)?"
 _SAMPLES = re.compile(rf"samples_(?P<task>.+)_(?P<time>{_TIME})\.jsonl?(?:\.gz)?")
@@ -112,8 +112,9 @@ class ResultsFiles:
         """Map each group in the results of some times to its tasks, with those of nested groups."""
         subtasks: dict[str, list[str]] = {}
         for time in sorted(times):
-            for group, tasks in _table(self.content(time), "group_subtasks").items():
-                subtasks.setdefault(name_of(group), []).extend(map(name_of, tasks if isinstance(tasks, list) else ()))
+            by_group = table_in(self.content(time), "group_subtasks")
+            for group in by_group:
+                subtasks.setdefault(name_of(group), []).extend(map(name_of, list_in(by_group, group)))
         return {
             group: leaves
             for group in subtasks
@@ -135,7 +136,7 @@ def results_of(path: Path, beside: ResultsFiles | None = None, limits: Limits = 
     if isinstance(content, DataError):
         return Results(task or stem, notes=(f"The results beside the log are not used: {content}.",))
     if not task:  # versions before 0.4.3: {model}_{task}.jsonl
-        tasks = _table(content, "configs") or _table(content, "results")
+        tasks = table_in(content, "configs") or table_in(content, "results")
         task = max((name for name in tasks if stem == name or stem.endswith(f"_{name}")), key=len, default=stem)
     return _parse_results(content, task)
 
@@ -150,28 +151,28 @@ def _leaves(group: str, tasks: Mapping[str, list[str]], above: frozenset[str]) -
 
 
 def _parse_results(content: Any, task: str) -> Results:
-    config = _table(_table(content, "configs"), task)
-    choices, delimiter = config.get("doc_to_choice"), config.get("target_delimiter")
-    higher = _table(_table(content, "higher_is_better"), task)
-    rows = _table(_table(content, "n-samples"), task).get("effective")
-    aggregates = [entry for entry in _list(config, "metric_list") if isinstance(entry, dict)]
-    recorded = _table(_table(content, "results"), task)
-    listed = config.get("filter_list")
-    filters = [entry.get("name") for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
+    config = table_in(table_in(content, "configs"), task)
+    delimiter = config.get("target_delimiter")
+    higher = table_in(table_in(content, "higher_is_better"), task)
+    rows = table_in(table_in(content, "n-samples"), task).get("effective")
+    aggregates = [entry for entry in list_in(config, "metric_list") if text_in(entry, "aggregation")]
+    recorded = table_in(table_in(content, "results"), task)
     return Results(
         task=task,
-        model=_text(content, "model_name") or _text(_table(content, "config"), "model_args"),
-        version=_text(content, "lm_eval_version"),
+        model=text_in(content, "model_name") or text_in(table_in(content, "config"), "model_args"),
+        version=text_in(content, "lm_eval_version"),
         higher={name_of(metric): up for metric, up in higher.items() if isinstance(up, bool)},
-        aggregates={name_of(entry.get("metric")): entry["aggregation"] for entry in aggregates if _is_named(entry)},
+        aggregates={name_of(entry.get("metric")): text_in(entry, "aggregation") for entry in aggregates},
         recorded={name_of(name): value for name, value in recorded.items() if type(value) in (int, float)},
-        choices=tuple(map(name_of, choices)) if isinstance(choices, list) else (),
+        choices=tuple(map(name_of, list_in(config, "doc_to_choice"))),
         delimiter=delimiter if isinstance(delimiter, str) else None,
-        filters=tuple(map(name_of, filters)),
+        filters=tuple(
+            name_of(entry.get("name")) for entry in list_in(config, "filter_list") if isinstance(entry, dict)
+        ),
         rows=rows if type(rows) is int else None,
         arguments=_arguments(content, config),
         seconds=_seconds(content),
-        run_rows=sum(_rows_of(counts) for counts in _table(content, "n-samples").values()),
+        run_rows=sum(_rows_of(counts) for counts in table_in(content, "n-samples").values()),
     )
 
 
@@ -186,11 +187,6 @@ def _rows_of(counts: Any) -> int:
     return rows if type(rows) is int and rows > 0 else 0
 
 
-def _table(content: Any, key: str) -> dict[str, Any]:
-    table = content.get(key) if isinstance(content, dict) else None
-    return table if isinstance(table, dict) else {}
-
-
 _OF_RUN = ("model_args", "limit", "gen_kwargs", "random_seed", "numpy_seed", "torch_seed", "fewshot_seed")
 _OF_TASK = (
     *("num_fewshot", "generation_kwargs", "repeats", "description", "doc_to_text", "doc_to_target", "doc_to_choice"),
@@ -201,21 +197,7 @@ _OF_PROMPT = ("system_instruction", "chat_template_sha", "fewshot_as_multiturn")
 
 def _arguments(content: Any, config: Mapping[str, Any]) -> dict[str, str]:
     """Collect the arguments that make two runs different ones."""
-    of_run, top = _table(content, "config"), content if isinstance(content, dict) else {}
+    of_run, top = table_in(content, "config"), content if isinstance(content, dict) else {}
     fields = [*((of_run, name) for name in _OF_RUN), *((config, name) for name in _OF_TASK)]
     fields += [(top, name) for name in _OF_PROMPT]
     return {name: canonical(place[name]) for place, name in fields if place.get(name) not in (None, {}, "")}
-
-
-def _list(content: Mapping[str, Any], key: str) -> list[Any]:
-    values = content.get(key)
-    return values if isinstance(values, list) else []
-
-
-def _is_named(metric: Mapping[str, Any]) -> bool:
-    return isinstance(metric.get("aggregation"), str)
-
-
-def _text(content: Any, key: str) -> str:
-    text = content.get(key) if isinstance(content, dict) else None
-    return name_of(text) if isinstance(text, str) else ""

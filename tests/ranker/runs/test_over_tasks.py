@@ -17,8 +17,8 @@ from ranker.report import over_tasks as report
 from ranker.results.ranking import Ranking
 from ranker.runs.over_tasks import match_tasks, over_tasks
 from ranker.sources.base import SourceOptions
-from ranker.sources.logs.folders import holds_logs
 from ranker.sources.logs.options import LogOptions
+from ranker.sources.logs.reading import holds_logs
 
 RIGHT = {
     "run-a": {"nli": [1] * 30 + [0] * 10, "hans": [1] * 12 + [0] * 8, "old": [1, 0]},

@@ -8,9 +8,9 @@ from logmaking import choice_row, eval_log, header, json_log, lm_log, results, s
 
 from ranker.sources.base import Machine, ResourceCache
 from ranker.sources.endpoint.prices import Price, Prices
-from ranker.sources.logs.inspect_ai import read_inspect_log
+from ranker.sources.logs.inspect_ai import read as read_inspect_log
 from ranker.sources.logs.kind import LogModel
-from ranker.sources.logs.lm_eval import read_lm_eval_log
+from ranker.sources.logs.lm_eval import read as read_lm_eval_log
 from ranker.sources.logs.runs import average_runs
 from ranker.sources.usage import RowUsage, is_metered
 
