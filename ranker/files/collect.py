@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
@@ -14,7 +14,7 @@ import pyarrow as pa
 from ranker.errors import DataError
 from ranker.files import shapes
 from ranker.files.arrow import compact, concatenate, of_cells
-from ranker.files.columns import MEMORY, Columns
+from ranker.files.columns import MEMORY, Columns, Record
 from ranker.limits import LIMITS, Limits
 
 BLOCK = 1_000
@@ -28,9 +28,6 @@ SINGLE = frozenset({str, int, float, bool, type(None)})
 
 UNNAMED = "Unnamed: 0"
 """Name of a column without a name."""
-
-Record = tuple[int, Mapping[str, Any]]
-"""Number of a row's line, and its cells."""
 
 
 def collect(records: Iterable[Record], origin: str = MEMORY, unit: str = "row", limits: Limits = LIMITS) -> Columns:

@@ -11,6 +11,9 @@ from typing import Any, NamedTuple
 from factors.types import Ints
 from ranker.limits import LIMITS, Limits
 
+Record = tuple[int, Mapping[str, Any]]
+"""Number of a row, or of its line, and its cells."""
+
 MEMORY = "rows in memory"
 """Origin of rows that no file holds."""
 

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any
 
 from ranker.errors import Assumption, DataError
+from ranker.files.columns import Record
 from ranker.files.text import lines, pieces
 from ranker.limits import LIMITS, Limits
 
 log = logging.getLogger(__name__)
-
-Record = tuple[int, Mapping[str, Any]]
-"""Number of a row's first line, and its cells."""
 
 TEXT, TAGS = "text", "tags"
 """Columns of the tokens and of their tags, each with a blank between two."""

@@ -13,7 +13,7 @@ import numpy as np
 from factors.types import Ints
 from ranker.files import shapes
 from ranker.files.cells import EXACT
-from ranker.files.separated import Record
+from ranker.files.columns import Record
 from ranker.limits import LIMITS, Limits
 
 STEP = 1 << 16

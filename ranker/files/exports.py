@@ -17,6 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from ranker.errors import Assumption, DataError, listed
+from ranker.files.archive import Archive
+from ranker.files.columns import Record
+from ranker.files.shapes import of_lines
+from ranker.limits import LIMITS, Limits, open_regular
 
 log = logging.getLogger(__name__)
 
@@ -25,9 +29,6 @@ CANNOT_TELL = "cannot tell"
 
 OURS = ("rank_models_row", "annotation_id")
 """Columns that show that a row comes from such a tool."""
-
-Record = tuple[int, Mapping[str, Any]]
-"""Number of a row, and its cells."""
 
 
 def label_rows(records: Iterable[Record], place: str = "row") -> Iterator[Record]:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +34,6 @@ def read_parquet(path: Path, limits: Limits = LIMITS, nested: Collection[str] = 
     """Read the columns of a Parquet file.
 
     Args:
-        path: the file.
-        limits: bounds of what is read.
         nested: columns of deeper lists and objects to read; the others are listed as unread.
 
     Raises:
@@ -68,42 +65,59 @@ class UnpackedColumns:
 def _columns(path: Path, limits: Limits, nested: Collection[str], once: bool) -> Columns:
     with open_parquet(path, limits) as file:
         schema, about = file.schema_arrow, file.metadata
-        check_distinct(path, "columns", schema.names)
-        limits.check(path, "columns", len(schema.names))
         limits.check(path, "table_rows", about.num_rows)
         limits.check(path, "parquet_cells", about.num_rows * len(schema.names))
-        stated = stated_sizes(path, file, limits)
-        lists, columns_read = readable_columns(file, stated, limits, nested)
-        size = sum(stated[name].size for name in columns_read)
-        limits.check(path, "file", size)
-        limits.check_ratio(path, size, os.path.getsize(path))
+        stated = readable_columns(path, file, limits, nested)
+        columns_read, lists = list(stated), {name for name in stated if pa.types.is_nested(schema.field(name).type)}
         limits.check(path, "parquet_cells", sum(stated[name].values for name in columns_read))
         limits.check(path, "values", sum(stated[name].values for name in lists & set(nested)))
-        texts = [name for name in columns_read if name not in lists and _is_text(file, name)]
+        texts = [name for name in columns_read if holds_text(schema.field(name).type)]
     parts = UnpackedColumns(
         unread={name: str(schema.field(name).type)[:50] for name in schema.names if name not in columns_read}
     )
     with open_parquet(path, limits, read_dictionary=texts if once else []) as file:
-        for names in _batches(columns_read):
+        for names in (columns_read[start : start + BATCH] for start in range(0, len(columns_read), BATCH)):
             with within(limits, path):
                 table = file.read(columns=names, use_threads=False)
                 if table.num_rows != about.num_rows:
                     raise ValueError(f"it states {about.num_rows:,} rows, and has {table.num_rows:,}")
                 for name in names:
                     unpack(path, name, table.column(name), parts, limits, name in nested)
-    order = (*schema.names, *add_range(path, schema, np.arange(about.num_rows), parts))
+    names = number_names(path, schema, limits)
+    return columns_of(path, schema, np.arange(about.num_rows), parts, names, limits)
+
+
+def columns_of(
+    path: Path,
+    schema: Any,
+    rows: Ints,
+    parts: UnpackedColumns,
+    names: Mapping[str, tuple[str, ...]],
+    limits: Limits,
+    files: tuple[tuple[str, int], ...] = (),
+) -> Columns:
+    """Return unpacked columns of a table.
+
+    Args:
+        schema: of its first file.
+        rows: (n,) the rows that are read, from 0.
+        names, files: as in `Columns`.
+    """
+    index = () if files else add_range(path, schema, rows, parts)
+    order = (*schema.names, *index)
     limits.check(path, "columns", len(parts.cells))
-    limits.check(path, "parquet_cells", about.num_rows * len(parts.cells))
+    limits.check(path, "parquet_cells", len(rows) * len(parts.cells))
     return Columns(
         str(path),
-        about.num_rows,
+        len(rows),
         parts.cells,
         parts.groups,
         parts.unread,
-        number_names(path, schema, limits),
+        names,
         parts.nested,
         order,
         limits=limits,
+        files=files,
         empty_lists=parts.empty_lists,
     )
 
@@ -124,7 +138,7 @@ def open_parquet(path: Path, limits: Limits, **options: Any) -> Iterator[Any]:
 
 
 def stated_sizes(path: Path, file: Any, limits: Limits) -> dict[str, footers.ColumnChunkInfo]:
-    """Return the stated sizes of each column of a data frame; only call it inside `within`."""
+    """Return the stated sizes of each column of a data frame."""
     with os.fdopen(open_regular(path), "rb") as raw:
         groups = footers.read_footer(raw, path, limits)
     stated, first = {}, 0
@@ -140,26 +154,33 @@ def stated_sizes(path: Path, file: Any, limits: Limits) -> dict[str, footers.Col
 
 
 def readable_columns(
-    file: Any, stated: Mapping[str, footers.ColumnChunkInfo], limits: Limits, nested: Collection[str]
-) -> tuple[set[str], list[str]]:
-    """Return the columns of lists and objects, and those of all columns that are read."""
+    path: Path, file: Any, limits: Limits, nested: Collection[str]
+) -> dict[str, footers.ColumnChunkInfo]:
+    """Return the columns that are read, with their stated sizes; only call it inside `within`.
+
+    Raises:
+        DataError: two columns have one name, or they are too many or too large.
+    """
     schema = file.schema_arrow
-    lists = {column.name for column in schema if pa.types.is_nested(column.type)}
-    return lists, [
-        name for name in schema.names if name not in lists or name in nested or _is_short(name, file, stated, limits)
-    ]
+    check_distinct(path, "columns", schema.names)
+    limits.check(path, "columns", len(schema.names))
+    sizes = stated_sizes(path, file, limits)
+    read = {
+        column.name: sizes[column.name]
+        for column in schema
+        if not pa.types.is_nested(column.type)
+        or column.name in nested
+        or _is_short(column.type, sizes[column.name].values, file.metadata.num_rows, limits)
+    }
+    unpacked = sum(column.size for column in read.values())
+    limits.check(path, "file", unpacked)
+    limits.check_ratio(path, unpacked, os.path.getsize(path))
+    return read
 
 
-def _is_short(name: str, file: Any, stated: Mapping[str, footers.ColumnChunkInfo], limits: Limits) -> bool:
+def _is_short(kind: Any, values: int, rows: int, limits: Limits) -> bool:
     """Return whether a column of lists or objects may become columns of single values."""
-    kind = file.schema_arrow.field(name).type
-    most = limits.list * max(_leaves(kind), 1) * file.metadata.num_rows
-    return _is_flat(kind) and stated[name].values <= most
-
-
-def _is_text(file: Any, name: str) -> bool:
-    """Return whether a column of single values is stored as bytes, of which each may be kept once."""
-    return holds_text(file.schema_arrow.field(name).type)
+    return _is_flat(kind) and values <= limits.list * max(_leaves(kind), 1) * rows
 
 
 def holds_text(kind: Any) -> bool:
@@ -172,12 +193,6 @@ def holds_text(kind: Any) -> bool:
 def _leaves(kind: Any) -> int:
     """Count the columns of Parquet in one column of a data frame."""
     return sum(_leaves(kind.field(i).type) for i in range(kind.num_fields)) if pa.types.is_nested(kind) else 1
-
-
-def _batches(names: Sequence[str]) -> Iterator[list[str]]:
-    left = iter(names)
-    while batch := list(islice(left, BATCH)):
-        yield batch
 
 
 def unpack(path: Path, name: str, column: Any, parts: UnpackedColumns, limits: Limits, as_json: bool) -> None:
@@ -292,10 +307,7 @@ def add_range(path: Path, schema: Any, rows: Ints, parts: UnpackedColumns) -> It
     """Add the index of a data frame that pandas wrote as a range, if it has a name, and yield that name.
 
     Args:
-        path: the file.
-        schema: of the file.
         rows: (n,) rows of the file that are read, from 0.
-        parts: columns, to which the index is added.
     """
     for index in ((schema.pandas_metadata or {}).get("index_columns") or []) if schema.metadata else []:
         if isinstance(index, dict) and index.get("kind") == "range" and index.get("name") and len(rows):

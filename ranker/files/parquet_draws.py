@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from factors.types import Ints
-from ranker.errors import DataError, check_distinct
+from ranker.errors import DataError
 from ranker.files import parquet
 from ranker.files.arrow import is_text
 from ranker.files.columns import Columns
@@ -60,8 +59,6 @@ def draw_parquet(
 
     Args:
         path: the file, folder or pattern, for messages.
-        files: the files.
-        draw: the rows to draw.
         limits: bounds of what is in memory.
         streamed: bounds of the files.
         nested: columns of deeper lists and objects to read; the others are listed as unread.
@@ -100,18 +97,13 @@ def _parts(files: Sequence[Path], limits: Limits, nested: Collection[str]) -> li
     for path in files:
         with parquet.open_parquet(path, limits) as file:
             schema, size = file.schema_arrow, file.metadata.num_rows
-            check_distinct(path, "columns", schema.names)
-            limits.check(path, "columns", len(schema.names))
-            stated = parquet.stated_sizes(path, file, limits)
-            _, names = parquet.readable_columns(file, stated, limits, nested)
-            unpacked = sum(stated[name].size for name in names)
-            limits.check(path, "file", unpacked)
-            limits.check_ratio(path, unpacked, os.path.getsize(path))
+            stated = parquet.readable_columns(path, file, limits, nested)
         if parts:
             _check_same(parts[0], path, schema)
+        unpacked = sum(column.size for column in stated.values())
         block = max(1, min(BLOCK_ROWS, BLOCK_BYTES * size // max(unpacked, 1)))
         start = parts[-1].start + parts[-1].size if parts else 0
-        parts.append(_Part(path, start, size, schema, tuple(names), block))
+        parts.append(_Part(path, start, size, schema, tuple(stated), block))
     return parts
 
 
@@ -208,23 +200,9 @@ def _columns(
     )
     for name in table.schema.names:
         parquet.unpack(path, name, table.column(name), unpacked, limits, name in nested)
-    index = parquet.add_range(path, first.schema, rows, unpacked) if len(parts) == 1 else ()
-    order = (*first.schema.names, *index)
-    limits.check(path, "columns", len(unpacked.cells))
-    limits.check(path, "parquet_cells", len(rows) * len(unpacked.cells))
-    return Columns(
-        str(path),
-        len(rows),
-        unpacked.cells,
-        unpacked.groups,
-        unpacked.unread,
-        parquet.number_names(first.path, first.schema, limits),
-        unpacked.nested,
-        order,
-        limits=limits,
-        files=tuple((str(part.path), part.start) for part in parts) if parts[1:] else (),
-        empty_lists=unpacked.empty_lists,
-    )
+    files = tuple((str(part.path), part.start) for part in parts) if parts[1:] else ()
+    names = parquet.number_names(first.path, first.schema, limits)
+    return parquet.columns_of(path, first.schema, rows, unpacked, names, limits, files)
 
 
 def _values(column: Any) -> int:

@@ -5,20 +5,17 @@ from __future__ import annotations
 import csv
 import logging
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 from ranker.errors import Assumption
 from ranker.files import encodings
+from ranker.files.columns import Record
 from ranker.files.text import lines
 from ranker.limits import LIMITS, Limits
 
 log = logging.getLogger(__name__)
-
-Record = tuple[int, Mapping[str, Any]]
-"""Number of a row's line, and its cell."""
 
 TEXT = "text"
 """Column of the texts, unless the caller names another."""

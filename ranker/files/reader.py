@@ -9,14 +9,14 @@ from typing import Any
 
 from ranker.errors import DataError, UsageError
 from ranker.files import conll, exports, plain, separated, shapes, text, trec
-from ranker.files.columns import MEMORY, Columns
+from ranker.files.columns import MEMORY, Columns, Record
 from ranker.files.draws import Draw, draw_records, sample_rows
 from ranker.limits import LIMITS, Limits
 
 PARQUET = ".parquet"
 """Ending of Parquet files, which have their own compression."""
 
-_LINES: Mapping[str, Callable[[Path, str, Limits], Iterator[separated.Record]]] = {
+_LINES: Mapping[str, Callable[[Path, str, Limits], Iterator[Record]]] = {
     ".csv": separated.by_commas,
     ".tsv": separated.by_tabs,
     ".txt": separated.by_either,
@@ -63,11 +63,7 @@ def read_columns(
         UsageError: its name does not end in a known way.
         DataError: it cannot be read, is larger than `limits`, malformed, or holds no row.
     """
-    columns = (
-        _read(path, encoding, limits, nested, form, header, plain_column)
-        if draw is None
-        else _read_drawn(path, encoding, limits, nested, draw, plain_column)
-    )
+    columns = _read(path, encoding, limits, nested, form, header, draw, plain_column)
     if not columns.size and not empty:
         raise DataError.of(path, "holds no row")
     return columns
@@ -101,26 +97,38 @@ def _read(
     nested: Collection[str],
     form: str,
     header: Sequence[str],
+    draw: Draw | None,
     plain_column: str,
 ) -> Columns:
-    ending = check_ending(path, form)
-    text.check_file(path, limits)
+    files = [path] if draw is None else table_files(path)
+    ending, streamed = check_ending(files[0], form), limits
+    if draw is not None and ending in (*_LINES, PARQUET):  # the limit holds for the rows that are drawn
+        streamed = replace(limits, file=max(limits.pool, limits.file))
+    for file in files:
+        text.check_file(file, streamed)
     if ending in (*_LINES, ".json"):
-        text.check_unpacked(path, limits)
-    if ending == PARQUET:
+        text.check_unpacked(path, streamed)
+    if ending == PARQUET and draw is None:
         from ranker.files import parquet
 
         return parquet.read_parquet(path, limits, nested)
+    if ending == PARQUET:
+        from ranker.files import parquet_draws
+
+        return parquet_draws.draw_parquet(path, files, draw, limits, streamed, nested)
     if ending in (".npy", ".npz"):
         from ranker.files import npy
 
-        return npy.read_npy(path, limits)
-    from ranker.files.collect import collect
-
+        columns = npy.read_npy(path, limits)
+        if draw is None:
+            return columns
+        rows = sample_rows(columns.size, draw.most, draw.seed)
+        return columns.drawn(rows, rows + 1, columns.size)
     if header:
-        return collect(separated.without_header(path, header, encoding, limits), str(path), "line", limits)
-    columns = collect(_records(path, ending, encoding, limits, plain_column), str(path), _unit(ending), limits)
-    return _with_points(columns, path, ending, encoding, limits)
+        return _collect(separated.without_header(path, header, encoding, limits), draw, str(path), "line", limits)
+    unit = "line" if ending in _LINES else "row"
+    columns = _collect(_records(path, ending, encoding, streamed, plain_column), draw, str(path), unit, limits)
+    return _with_points(columns, path, ending, encoding, streamed)
 
 
 def _with_points(columns: Columns, path: Path, ending: str, encoding: str, limits: Limits) -> Columns:
@@ -130,30 +138,6 @@ def _with_points(columns: Columns, path: Path, ending: str, encoding: str, limit
     from ranker.files.decimals import with_points
 
     return with_points(columns)
-
-
-def _read_drawn(
-    path: Path, encoding: str, limits: Limits, nested: Collection[str], draw: Draw, plain_column: str
-) -> Columns:
-    """Read some rows of a file; where rows are read one by one, the limit of a file's size holds for these rows."""
-    files = table_files(path)
-    ending = check_ending(files[0])
-    by_row = ending in (*_LINES, PARQUET)
-    streamed = replace(limits, file=max(limits.pool, limits.file)) if by_row else limits
-    for file in files:
-        text.check_file(file, streamed)
-    if ending == PARQUET:
-        from ranker.files import parquet_draws
-
-        return parquet_draws.draw_parquet(path, files, draw, limits, streamed, nested)
-    if ending in (".npy", ".npz"):
-        columns = _read(path, encoding, limits, nested, "", (), plain_column)
-        rows = sample_rows(columns.size, draw.most, draw.seed)
-        return columns.drawn(rows, rows + 1, columns.size)
-    text.check_unpacked(path, streamed)
-    records = _records(path, ending, encoding, streamed, plain_column)
-    columns = _collect_drawn(records, draw, str(path), _unit(ending), limits)
-    return _with_points(columns, path, ending, encoding, streamed)
 
 
 def table_files(path: Path) -> list[Path]:
@@ -175,17 +159,14 @@ def table_files(path: Path) -> list[Path]:
     return files
 
 
-def _collect_drawn(records: Iterable[separated.Record], draw: Draw, origin: str, unit: str, limits: Limits) -> Columns:
-    """Draw rows while they are read, as columns."""
+def _collect(records: Iterable[Record], draw: Draw | None, origin: str, unit: str, limits: Limits) -> Columns:
+    """Return rows as columns, drawn while they are read."""
     from ranker.files.collect import collect
 
+    if draw is None:
+        return collect(records, origin, unit, limits)
     drawn = draw_records(records, draw, origin, limits)
     return collect(drawn.records, origin, unit, limits).drawn(drawn.places, drawn.numbers, drawn.size)
-
-
-def _unit(ending: str) -> str:
-    """Return the unit of the numbers of a file's rows."""
-    return "line" if ending in _LINES else "row"
 
 
 def of_rows(rows: Iterable[Mapping[str, Any]], limits: Limits = LIMITS, draw: Draw | None = None) -> Columns:
@@ -200,18 +181,15 @@ def of_rows(rows: Iterable[Mapping[str, Any]], limits: Limits = LIMITS, draw: Dr
         >>> [row.cells for row in of_rows([{"text": "Fine.", "label": 1}, {"text": "Dull."}]).rows()]
         [{'text': 'Fine.', 'label': 1}, {'text': 'Dull.', 'label': None}]
     """
-    from ranker.files.collect import collect
-
     features = getattr(rows, "features", None)
-    records = exports.label_rows(_number_rows(rows))
-    columns = collect(records, limits=limits) if draw is None else _collect_drawn(records, draw, MEMORY, "row", limits)
+    columns = _collect(exports.label_rows(_number_rows(rows)), draw, MEMORY, "row", limits)
     if not isinstance(features, Mapping):
         return columns
     labels = {name: getattr(features.get(name), "names", None) for name in columns.order}
     return replace(columns, names={name: tuple(names) for name, names in labels.items() if names})
 
 
-def _number_rows(rows: Any) -> Iterator[separated.Record]:
+def _number_rows(rows: Any) -> Iterator[Record]:
     """Yield rows in memory with their numbers."""
     if hasattr(rows, "to_dict") and not hasattr(rows, "features"):  # a data frame; rows of a data set are mappings
         rows = rows.to_dict("records")
@@ -224,7 +202,7 @@ def _number_rows(rows: Any) -> Iterator[separated.Record]:
         yield number, cells
 
 
-def _records(path: Path, ending: str, encoding: str, limits: Limits, plain_column: str) -> Iterator[separated.Record]:
+def _records(path: Path, ending: str, encoding: str, limits: Limits, plain_column: str) -> Iterator[Record]:
     """Yield the rows of a file that is no table of arrays."""
     if ending == ".txt" and conll.looks_like_conll(path, encoding, limits):
         ending = ".conll"

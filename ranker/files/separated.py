@@ -5,20 +5,17 @@ from __future__ import annotations
 import csv
 import logging
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any
 
 from ranker.errors import Assumption, DataError, check_distinct
 from ranker.files import encodings
+from ranker.files.columns import Record
 from ranker.files.text import lines
 from ranker.limits import LIMITS, Limits
 
 log = logging.getLogger(__name__)
-
-Record = tuple[int, Mapping[str, Any]]
-"""Number of a row's line, and its cells."""
 
 Cells = Iterator[tuple[int, Sequence[str]]]
 """Lines of a table: their numbers, and their cells."""

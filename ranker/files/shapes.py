@@ -10,13 +10,11 @@ from typing import Any
 
 from ranker.errors import DataError, Question, check_distinct, listed, reject_repeated_keys
 from ranker.files import trec
+from ranker.files.columns import Record
 from ranker.files.programs import ANSWER, promptfoo, unwrap_answer
 from ranker.limits import LIMITS, Limits
 
 log = logging.getLogger(__name__)
-
-Record = tuple[int, Mapping[str, Any]]
-"""Number of a row's line, and its cells."""
 
 _SINGLE = (str, int, float, bool, type(None))
 

@@ -16,6 +16,7 @@ from typing import Any
 
 from ranker.errors import DataError
 from ranker.files import text
+from ranker.files.columns import Record
 from ranker.limits import LIMITS, Limits
 
 RUN, QRELS = "prediction", "reference"
@@ -38,8 +39,6 @@ MOST_GRADE = 10
 
 MOST_FILLED = 0.8
 """Share of documents that a query has of all, above which they are columns of records."""
-
-Record = tuple[int, Mapping[str, Any]]
 
 
 def by_queries(path: Path, encoding: str = "", limits: Limits = LIMITS) -> Iterator[Record]:
