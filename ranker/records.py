@@ -65,7 +65,6 @@ def read_toml(path: Path, noun: str) -> dict[str, Any]:
     """Read a TOML file.
 
     Args:
-        path: the file.
         noun: its description, for the message: "a card".
 
     Raises:
@@ -88,9 +87,7 @@ def read_json(path: Path, noun: str, limits: Limits = LIMITS) -> Any:
     """Read a JSON file.
 
     Args:
-        path: the file.
         noun: its description, for the message: "a suite".
-        limits: bounds of what is read.
 
     Raises:
         DataError: it cannot be read, or is no JSON; NaN and Infinity are not allowed.
@@ -151,10 +148,7 @@ def read_text(
     """Read a text file with a parser.
 
     Args:
-        path: the file.
-        noun: its description, for the message.
         parse: the parser, which raises a ValueError for an invalid text.
-        limits: bounds of what is read.
         content: its bytes, if they were read already; None opens it.
         limit: the name of the limit of its characters.
 
@@ -177,8 +171,6 @@ def record(cls: type[T], content: Any, name: str = "", label: str = "the file", 
     """Make a frozen record from a table.
 
     Args:
-        cls: the record's class.
-        content: the table.
         name: the table's name, "sources.pairs"; empty for the file itself.
         label: the name of the file itself: "the card".
         also: keys that are no fields, but may be meant by a misspelt key.
@@ -252,8 +244,6 @@ def typed(value: Any, hint: Any, key: str, name: str = "") -> Any:
     """Convert a value to its annotation: lists become tuples, a lone value a tuple of one, tables records.
 
     Args:
-        value: from TOML or JSON.
-        hint: the annotation.
         key: the value's name in a message.
         name: its name if it is a table.
 

@@ -54,9 +54,6 @@ class Archive:
     """Archive that is read part by part.
 
     Args:
-        stream: the archive, open as long as it is read.
-        place: start of messages.
-        limits: bounds of what is read.
         parts: name of the limit on the number of its parts, which is checked before any of them is read.
         size: name of the limit on the bytes of a part, packed and unpacked.
         total: name of the limit on the bytes of all parts that are read.

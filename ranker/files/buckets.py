@@ -51,10 +51,6 @@ _VERSION = ("ETag", "etag", "md5Hash", "content_md5", "LastModified", "last_modi
 def file_system(url: str, option: str) -> tuple[Any, str]:
     """Return fsspec's file system of a URL, and the path in it.
 
-    Args:
-        url: of a protocol that fsspec knows.
-        option: that names it, for the message.
-
     Raises:
         UsageError: no such protocol, or its package is not installed.
 
@@ -119,7 +115,6 @@ def local_path(place: str | Path, option: str, most: int | None = None) -> Path:
 
     Args:
         place: a path; or the URL of a file, of a folder, or a pattern of files, such as ``s3://bucket/rows/*.parquet``.
-        option: that names it, for messages.
         most: largest number of bytes; None for what the disk holds.
 
     Raises:

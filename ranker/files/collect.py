@@ -33,12 +33,6 @@ UNNAMED = "Unnamed: 0"
 def collect(records: Iterable[Record], origin: str = MEMORY, unit: str = "row", limits: Limits = LIMITS) -> Columns:
     """Convert rows to columns; cells that a row does not name are empty, and `absent` lists them.
 
-    Args:
-        records: the rows.
-        origin: the file, for messages.
-        unit: unit of the rows' numbers: lines, or rows.
-        limits: bounds of what is read.
-
     Raises:
         DataError: they hold too much, or no text.
 

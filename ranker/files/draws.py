@@ -192,9 +192,6 @@ def draw_records(records: Iterable[Record], draw: Draw, origin: str, limits: Lim
     in the result, too, but not among `places`.
 
     Args:
-        records: all rows.
-        draw: the rows to draw.
-        origin: the file, for messages.
         limits: bounds of what is in memory.
 
     Example:

@@ -50,7 +50,6 @@ def reader(stream: io.BufferedReader, encoding: str) -> Callable[[int], bytes]:
     """Return a function that reads on in a stream as UTF-8, up to about a number of bytes; b"" at the end.
 
     Args:
-        stream: the bytes.
         encoding: "" for UTF-8, whose bytes pass through.
 
     Example:
@@ -68,7 +67,6 @@ def unreadable(error: UnicodeDecodeError, nul: bool = False) -> str:
     """Describe bytes that are no text in the tried encoding, and the remedy.
 
     Args:
-        error: Python's.
         nul: whether there are NULs among them, as in UTF-16.
 
     Example:

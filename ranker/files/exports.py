@@ -35,7 +35,6 @@ def label_rows(records: Iterable[Record], place: str = "row") -> Iterator[Record
     """Yield rows with their label, where a tool writes it in its own way; log the rows that have several.
 
     Args:
-        records: the rows.
         place: text before the number of a row in messages: "a.csv, line".
 
     Raises:

@@ -23,7 +23,7 @@ _BYTES = {3: 1, 7: 8, 13: 16}  # of a byte, a float, and a UUID
 
 
 _GROUPS, _COLUMNS, _META_DATA, _VALUES, _SIZE = 4, 1, 3, 5, 6
-_WANTED = {_GROUPS: {_COLUMNS: {_META_DATA: {_VALUES: {}, _SIZE: {}}}}}
+_WANTED: Mapping[int, Any] = {_GROUPS: {_COLUMNS: {_META_DATA: {_VALUES: {}, _SIZE: {}}}}}
 """Fields that are read of the structs of a footer; lists have the fields of their items."""
 
 

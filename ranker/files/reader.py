@@ -50,7 +50,6 @@ def read_columns(
     Args:
         path: ends in .csv, .tsv, .txt, .conll, .bio, .jsonl, .json, one of these and .gz, or .parquet, .npy, .npz.
         encoding: of a text file that is not UTF-8 and has no mark, as UTF-16 has.
-        limits: bounds of what is read.
         nested: columns of lists and objects of a Parquet file to read as JSON.
         empty: whether a file may have no rows.
         form: ending by which the file is read; "" for its own.

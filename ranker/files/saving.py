@@ -22,8 +22,6 @@ def save(path: Path, content: bytes, confirm: Callable[[], bool] = lambda: True)
     this process has open, such as /dev/stdout, are written to directly.
 
     Args:
-        path: of the file.
-        content: all of it.
         confirm: called right before the file is replaced; False leaves it as it is.
 
     Returns:

@@ -206,10 +206,8 @@ def flatten_row(
     """Return the row with lists of numbers or of two texts, and objects of single values, as columns ``column/part``.
 
     Args:
-        cells: of one row.
         groups: column -> its parts so far, in order; more are added.
         unread: column -> its type, where it has no single values; more are added.
-        most: most values of a list.
     """
     if {list, dict}.isdisjoint(map(type, cells.values())):
         return cells

@@ -153,9 +153,7 @@ def pieces(path: Path, encoding: str = "", limits: Limits = LIMITS) -> Iterator[
     """Yield the text of a file in pieces of whole lines, unpacked and decoded.
 
     Args:
-        path: the file.
         encoding: of a file that is not UTF-8 and has no mark, as UTF-16 has.
-        limits: bounds of what is read.
 
     Raises:
         DataError: it cannot be read, is of another encoding, or it or a line of it is too large.

@@ -44,10 +44,8 @@ def read_scores(log: TaskLog, outcomes: Floats, rows: Ints, task: Task) -> Preco
     """Read how good the answers are, and their labels if the task has those of the log.
 
     Args:
-        log: the log.
         outcomes: (R,) of its rows, in [0, 1].
         rows: (N,) row of each example, -1 for none.
-        task: of the outcomes.
     """
     joined = rows >= 0
     state, values = np.full(len(rows), MISSING), np.full(len(rows), np.nan)
@@ -64,9 +62,7 @@ def read_texts(log: TaskLog, rows: Ints, task: Task) -> Predictions:
     """Read what the model wrote, for a task that judges texts.
 
     Args:
-        log: the log.
         rows: (N,) row of each example, -1 for none.
-        task: of texts.
     """
     texts = [log.responses[row] if row >= 0 else "" for row in rows.tolist()]
     failed = [row >= 0 and log.state[row] == ERROR and log.metric != "" for row in rows.tolist()]
@@ -79,9 +75,7 @@ def read_labels(log: TaskLog, rows: Ints, task: ClassificationTask) -> ClassProb
     """Read the labels of the answers, in the task's order, for a task that is judged by labels alone.
 
     Args:
-        log: the log.
         rows: (N,) row of each example, -1 for none.
-        task: the labels of the rows.
 
     Raises:
         DataError: the log has no labels, or others than the task.

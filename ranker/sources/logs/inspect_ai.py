@@ -102,7 +102,6 @@ def read(path: Path, choice: LogSelection = LogSelection()) -> TaskLog:
 
     Args:
         path: a file ``*.eval`` or ``*.json``, or either as gzip. The log of a killed run is read as far as it goes.
-        choice: the scorer, or part of its value, if the log has several; and the field that groups dependent rows.
 
     Raises:
         DataError: it is no such log, or broken, or answers a row twice, or lacks what is chosen.

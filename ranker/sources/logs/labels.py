@@ -116,7 +116,6 @@ def most_frequent(rows: int, answers: Iterable[tuple[int, int]]) -> Ints:
     """Return (N,) the most frequent label of each row, the first of ties; -1 for none.
 
     Args:
-        rows: N.
         answers: (row, label) of each answer, -1 if it is no label.
 
     Example:

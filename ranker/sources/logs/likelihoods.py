@@ -36,7 +36,6 @@ def resolve_targets(targets: Sequence[Any], labels: Sequence[str], agreement: Ca
 
     Args:
         targets: (N,) as written in the log.
-        labels: the choices.
         agreement: (N,) indices -> number that agrees with the metric.
     """
     by_text = {label.strip(): place for place, label in enumerate(labels)}

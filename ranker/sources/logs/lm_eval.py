@@ -121,7 +121,6 @@ def read(path: Path, choice: LogSelection = LogSelection()) -> TaskLog:
 
     Args:
         path: a file ``samples_*.jsonl``, one of versions before 0.4.3, or either as gzip.
-        choice: the metric and the filter, if the log has several; and the field that groups dependent rows.
 
     Raises:
         DataError: it is no such log, or broken, or answers a row twice, or lacks what is chosen.

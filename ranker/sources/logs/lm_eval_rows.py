@@ -74,9 +74,7 @@ def rows_of(
     """Yield the rows of a file: one a line, or all in one JSON list, as versions before 0.4.3 wrote them.
 
     Args:
-        path: the file, which may be gzip.
         cluster: field of a document that groups dependent rows, or None.
-        limits: size limits of reading.
         aggregates: metric -> name of its aggregate, as the task states it: see `measures.AGGREGATES`.
 
     Raises:

@@ -142,7 +142,6 @@ class MetricInfo:
     """Properties of a metric in the rows of one log.
 
     Attributes:
-        metric: its name in the log.
         higher_is_better: more of a row's value is better; None if not stated.
         certain: the direction follows from the metric; else it is what a task's author wrote, if anything.
         aggregate: of all rows, a name of `AGGREGATES`; "" if unknown.
@@ -205,7 +204,6 @@ def check_label_metric(metric: str, aggregate: str, pairs: Ints, recorded: float
     """Check the recorded aggregate against the rows' pairs of labels, and say so in sentences.
 
     Args:
-        metric: its name in the log.
         aggregate: one of `OF_LABELS`.
         pairs: (N, 2) right and predicted label of each row.
         recorded: the aggregate; None if the log has none.
@@ -243,7 +241,6 @@ def infer_metric(
     states is the aggregate's; the rows' is the opposite if the aggregate falls as rows rise.
 
     Args:
-        metric: its name.
         values: (N,) values of the rows, nan for none.
         weights: (N,) weights of the rows; 1 for none.
         stated: the aggregate of the task or the table of metrics; None if not stated.

@@ -73,12 +73,7 @@ def task_and_time(path: Path) -> tuple[str, str]:
 
 
 class ResultsFiles:
-    """Results files of a folder; each is read once, however many logs it belongs to.
-
-    Args:
-        folder: that holds them.
-        limits: size limits of each.
-    """
+    """Results files of a folder; each is read once, however many logs it belongs to."""
 
     def __init__(self, folder: Path, limits: Limits = LIMITS) -> None:
         self._folder, self._limits = folder, limits
@@ -126,9 +121,7 @@ def results_of(path: Path, beside: ResultsFiles | None = None, limits: Limits = 
     """Read the results of a log from the files beside it. Unreadable ones are noted and ignored.
 
     Args:
-        path: the log.
         beside: results files of its folder, if already listed.
-        limits: size limits of reading, if not.
     """
     task, time = task_and_time(path)
     content = (beside or ResultsFiles(path.parent, limits)).content(time)

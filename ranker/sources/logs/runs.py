@@ -69,7 +69,6 @@ def average_runs(logs: Sequence[TaskLog], names: Sequence[str]) -> TaskLog:
 
     Args:
         logs: of one model and task, the newest last.
-        names: of the logs, for messages.
 
     Raises:
         DataError: their metrics differ, or their right answers to a row.
