@@ -44,11 +44,7 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Bounds:
-    """Bounds of a number, in its annotation.
-
-    Attributes:
-        low, high: least and greatest value.
-    """
+    """Least and greatest value of a number, in its annotation."""
 
     low: float
     high: float
@@ -84,14 +80,7 @@ def _parse_toml(text: str) -> dict[str, Any]:
 
 
 def read_json(path: Path, noun: str, limits: Limits = LIMITS) -> Any:
-    """Read a JSON file.
-
-    Args:
-        noun: its description, for the message: "a suite".
-
-    Raises:
-        DataError: it cannot be read, or is no JSON; NaN and Infinity are not allowed.
-    """
+    """Read a JSON file, without NaN and Infinity, as `read_toml` reads TOML."""
 
     def parse(text: str) -> Any:
         limits.check_objects(path, text)

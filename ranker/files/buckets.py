@@ -65,8 +65,7 @@ def file_system(url: str, option: str) -> tuple[Any, str]:
     except (ImportError, ValueError, TypeError, OSError) as error:
         extra = EXTRAS.get(url.partition("://")[0], "") if isinstance(error, ImportError) else ""
         remedy = f"; `pip install 'rank-models[{extra}]'`" if extra else ""
-        text = f"`{option}`: {url} cannot be opened: {_reason(error)}{remedy}"
-        raise UsageError(text, option=option, value=url) from error
+        raise _refusal(option, url, f"{url} cannot be opened: {_reason(error)}{remedy}") from error
     return system, path
 
 
@@ -177,11 +176,7 @@ def with_urls(text: str) -> str:
 
 
 def check_listing(url: str, option: str) -> None:
-    """Ask for the listing of a URL in a bucket, and copy nothing.
-
-    Raises:
-        UsageError: it cannot be opened or listed, or nothing lies there.
-    """
+    """Ask for the listing of a URL in a bucket, and copy nothing."""
     system, path = file_system(url, option)
     with _failures(url, option):
         _sizes(_list(system, path)[2], option, url, None)
@@ -225,17 +220,15 @@ def _sizes(files: Mapping[str, Mapping[str, Any]], option: str, url: str, most: 
     """Return the size of each file, after refusing what is not there, too much, or leads elsewhere."""
     sizes = {name: int(about.get("size") or 0) for name, about in files.items()}
     if not files:
-        raise UsageError(f"`{option}`: nothing lies at {url}", option=option, value=url)
+        raise _refusal(option, url, f"nothing lies at {url}")
     outside = [name for name in files if {"..", "."} & {*name.split("/")} or "\\" in name or "//" in name]
     if outside:
-        raise UsageError(f"`{option}`: {url} has names that no folder has: {listed(outside)}", option=option, value=url)
+        raise _refusal(option, url, f"{url} has names that no folder has: {listed(outside)}")
     if len(files) > MAX_FILES:
-        text = f"`{option}`: {url} has {len(files):,} files, and at most {MAX_FILES:,} are copied"
-        raise UsageError(text, option=option, value=url)
+        raise _refusal(option, url, f"{url} has {len(files):,} files, and at most {MAX_FILES:,} are copied")
     total = sum(sizes.values())
     if most is not None and total > most:
-        text = f"`{option}`: {url} has {total:,} bytes, and at most {most:,} are read"
-        raise UsageError(text, option=option, value=url)
+        raise _refusal(option, url, f"{url} has {total:,} bytes, and at most {most:,} are read")
     return sizes
 
 
@@ -253,8 +246,7 @@ def _copy(
     _remove_unused(target.parent)
     free = shutil.disk_usage(target.parent).free
     if size > free:
-        text = f"`{option}`: {url} has {size:,} bytes, and {target.parent} has room for {free:,}"
-        raise UsageError(text, option=option, value=url)
+        raise _refusal(option, url, f"{url} has {size:,} bytes, and {target.parent} has room for {free:,}")
     log.info("%s: %d files with %d bytes are copied to %s", url, len(files), size, target)
     with Scratch(str(target.parent)) as scratch:
         for within, about in files.items():
@@ -276,8 +268,11 @@ def _failures(url: str, option: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        text = f"`{option}`: {url} cannot be read: {_reason(error)}"
-        raise UsageError(text, option=option, value=url) from error
+        raise _refusal(option, url, f"{url} cannot be read: {_reason(error)}") from error
+
+
+def _refusal(option: str, url: str, reason: str) -> UsageError:
+    return UsageError(f"`{option}`: {reason}", option=option, value=url)
 
 
 def _reason(error: Exception) -> str:

@@ -135,15 +135,7 @@ class _HeldRow:
 
 @dataclass
 class _Reservoir:
-    """Rows in memory: those with the smallest random numbers so far, and those that are read in any case.
-
-    Attributes:
-        most: number of rows that are drawn.
-        origin, limits: for refusals of too much content.
-        rows: number of a row -> the row.
-        bound: rows with larger random numbers are not drawn.
-        characters, values: size of all rows.
-    """
+    """Rows in memory by number: those with the smallest random numbers, and those that are read in any case."""
 
     most: int
     origin: str

@@ -1,8 +1,7 @@
-"""Arrays of numpy, ``.npy`` and ``.npz``, as columns. Nothing is unpickled: numpy's own reader is not used."""
+"""Arrays of numpy, ``.npy`` and ``.npz``, as columns. Nothing is unpickled: numpy reads no more than the headers."""
 
 from __future__ import annotations
 
-import ast
 import io
 import math
 import os
@@ -20,9 +19,6 @@ from ranker.files.archive import Archive
 from ranker.files.arrow import compact, mask_empty
 from ranker.files.columns import Columns
 from ranker.limits import LIMITS, Limits, open_regular
-
-MAX_HEADER = 10_000
-"""Most bytes of an array's header, the same as numpy's."""
 
 ALONE, TRUTH = "predictions", "label_ids"
 """Names of the predictions and of the true labels in `trainer.predict`; a ``.npy`` file holds the former."""
@@ -103,7 +99,7 @@ def _arrays(path: Path, limits: Limits, unread: dict[str, str]) -> Iterator[tupl
 def _is_single(content: bytes) -> bool:
     """Return whether an array holds one value, as that of no true labels does."""
     file = io.BytesIO(content)
-    return _header(file, 2 if npy.read_magic(file) == (1, 0) else 4)[0] == ()
+    return _header(file, npy.read_magic(file))[0] == ()
 
 
 def _array(content: bytes, place: str, limits: Limits) -> np.ndarray:
@@ -112,7 +108,7 @@ def _array(content: bytes, place: str, limits: Limits) -> np.ndarray:
     version = npy.read_magic(file)
     if version not in ((1, 0), (2, 0)):
         raise DataError.of(place, f"is written in the version {version} of the format, which holds no plain numbers")
-    shape, by_column, kind = _header(file, 2 if version == (1, 0) else 4)
+    shape, by_column, kind = _header(file, version)
     if kind.hasobject:
         raise DataError.of(place, "holds Python's own objects, which are never unpickled; save numbers or texts")
     if kind.kind not in "biufU":
@@ -128,17 +124,9 @@ def _array(content: bytes, place: str, limits: Limits) -> np.ndarray:
     return array.astype(np.float64 if kind.kind == "f" else kind.newbyteorder("="))
 
 
-def _header(file: IO[bytes], size: int) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+def _header(file: IO[bytes], version: tuple[int, int]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     """Return the shape of an array, whether it is written by columns, and its type."""
-    length = int.from_bytes(file.read(size), "little")
-    if length > MAX_HEADER:
-        raise ValueError(f"its header has {length:,} bytes; at most {MAX_HEADER:,} are read")
     try:
-        header = ast.literal_eval(file.read(length).decode("ascii"))
-        shape, by_column, kind = header["shape"], header["fortran_order"], np.dtype(header["descr"])
-    except (ValueError, SyntaxError, TypeError, KeyError, RecursionError, MemoryError) as error:
+        return npy.read_array_header_1_0(file) if version == (1, 0) else npy.read_array_header_2_0(file)
+    except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError) as error:
         raise ValueError("its header is none of numpy's") from error
-    sides = isinstance(shape, tuple) and all(type(side) is int and side >= 0 for side in shape)
-    if not sides or type(by_column) is not bool:
-        raise ValueError("its header is none of numpy's")
-    return shape, by_column, kind

@@ -35,9 +35,6 @@ def read_parquet(path: Path, limits: Limits = LIMITS, nested: Collection[str] = 
 
     Args:
         nested: columns of deeper lists and objects to read; the others are listed as unread.
-
-    Raises:
-        DataError: it cannot be read, or holds too much.
     """
     try:
         return _columns(path, limits, nested, once=True)
@@ -49,11 +46,7 @@ def read_parquet(path: Path, limits: Limits = LIMITS, nested: Collection[str] = 
 
 @dataclass
 class UnpackedColumns:
-    """Columns of a file after unpacking.
-
-    Attributes:
-        cells, groups, unread, nested, empty_lists: as in `Columns`.
-    """
+    """Columns of a file after unpacking, as in `Columns`."""
 
     cells: dict[str, Any] = field(default_factory=dict)
     groups: dict[str, tuple[str, ...]] = field(default_factory=dict)

@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from ranker.errors import DataError
 from ranker.files import encodings
@@ -110,18 +110,13 @@ def _stem(name: str) -> str:
 def check_file(path: Path, limits: Limits = LIMITS) -> None:
     """Refuse a path that is no file, too large, or a link out of its folder, as in the folder of a checkpoint.
 
-    The hub's cache, which links to its own blobs, is allowed.
-
     Raises:
         DataError: it is one of these.
     """
     try:
         about = path.stat()
-        if path.is_symlink():
-            folder = path.parent.resolve()
-            hub = next((up.parent for up in (folder, *folder.parents) if up.name == "snapshots"), folder)
-            if not Path(os.path.realpath(path)).is_relative_to(hub):
-                raise DataError.of(path, f"links to {os.readlink(path)}, outside of its folder; put a copy there")
+        if leads_outside(path):
+            raise DataError.of(path, f"links to {os.readlink(path)}, outside of its folder; put a copy there")
     except (OSError, ValueError) as error:
         raise unreadable_file(path, error) from error
     if not stat.S_ISREG(about.st_mode):
@@ -129,12 +124,17 @@ def check_file(path: Path, limits: Limits = LIMITS) -> None:
     limits.check(path, "file", about.st_size)
 
 
-def check_unpacked(path: Path, limits: Limits = LIMITS) -> None:
-    """Refuse a gzip file that unpacks to too much, before its content is used.
+def leads_outside(path: Path) -> bool:
+    """Return whether a path is a link out of its folder; one within the hub's cache, to its own blobs, is none."""
+    if not path.is_symlink():
+        return False
+    folder = path.parent.resolve()
+    hub = next((up.parent for up in (folder, *folder.parents) if up.name == "snapshots"), folder)
+    return not Path(os.path.realpath(path)).is_relative_to(hub)
 
-    Raises:
-        DataError: it does, or cannot be read.
-    """
+
+def check_unpacked(path: Path, limits: Limits = LIMITS) -> None:
+    """Refuse a gzip file that unpacks to too much, before its content is used."""
     packed, size = path.stat().st_size, 0
     with open_unpacked(path, limits) as stream:
         while isinstance(stream.raw, _Unpacked) and (block := stream.read(BLOCK)):
@@ -217,19 +217,20 @@ def content(path: Path, encoding: str = "", limits: Limits = LIMITS) -> str:
     """
     with open_unpacked(path, limits) as stream:
         encoding_used = _encoding(path, stream, encoding, limits)
-        unpacked = bytearray()
-        while piece := stream.read(1 << 20):  # reading all at once would allocate the limit
-            unpacked += piece
-            limits.check(path, "json", len(unpacked))
-        return unpacked.decode(encoding_used or "utf-8-sig")
+        return read_all(stream, path, "json", limits).decode(encoding_used or "utf-8-sig")
+
+
+def read_all(stream: IO[bytes], path: Path, name: str, limits: Limits = LIMITS) -> bytearray:
+    """Return the bytes of a stream, up to the limit of a name; reading all at once would allocate the limit."""
+    content = bytearray()
+    while piece := stream.read(1 << 20):
+        content += piece
+        limits.check(path, name, len(content))
+    return content
 
 
 def read_start(path: Path, size: int) -> bytes:
-    """Return the first bytes of a file, unpacked.
-
-    Raises:
-        DataError: it cannot be read.
-    """
+    """Return the first bytes of a file, unpacked."""
     with open_unpacked(path) as stream:
         return stream.read(size)
 

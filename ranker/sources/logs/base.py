@@ -21,7 +21,6 @@ from ranker.errors import DataError, listed
 from ranker.limits import LIMITS, Limits
 from ranker.sources.logs.measures import MetricInfo
 from ranker.sources.usage import RowUsage
-from ranker.tasks.base import ANSWERED, ERROR, MISSING, NO_ANSWER
 
 MAX_TEXT = 100_000
 """Most characters of a row's text that are stored for display; the rest is cut off."""
@@ -57,10 +56,8 @@ class FoundLog:
     """A log in a folder.
 
     Attributes:
-        path: its file.
         program: that wrote it: a name of `formats`.
-        model: its name; "" if neither the log nor the results beside it state it.
-        task: its name.
+        model: "" if neither the log nor the results beside it state it.
         time: of the run, as far as its name tells: later times are greater.
         arguments: of the run, by name, as JSON.
         trouble: why the log is incomplete; "" if it is complete, or the only one of its model and task.
@@ -86,9 +83,7 @@ class TaskLog:
 
     Attributes:
         program: that wrote it: a name of `formats`.
-        version: of that program; "" if not stated.
-        task: its name in that program.
-        model: its name in that program; "" if not stated.
+        version, model: "" if not stated.
         metric: recorded value used as outcome, followed by the reducer unless epochs are averaged.
         scorer: lm-evaluation-harness: the filter; Inspect: the scorer.
         candidates: all recorded values to choose from, with the chosen one. lm-evaluation-harness: metrics; Inspect:
@@ -113,7 +108,6 @@ class TaskLog:
         answers: (N,) index into labels of the model's choice, the most frequent of several epochs; -1 for none of them.
         scores: (N, C) log-likelihoods of the labels as the metric compares them, nan for none; or None. They are not
             log-probabilities: their softmax is not calibrated.
-        cluster: field of the clusters; "" if there are none.
         clusters: (N,) groups of dependent rows, or None.
         notes: for readers of the results, in sentences.
         usage: what the answers took, row by row; None if nothing is known of it.
@@ -145,7 +139,6 @@ class TaskLog:
     truth: Ints
     answers: Ints
     scores: Floats | None
-    cluster: str
     clusters: tuple[str, ...] | None
     notes: tuple[str, ...]
     usage: RowUsage | None = None
@@ -168,12 +161,6 @@ class TaskLog:
 
     def __len__(self) -> int:
         return len(self.keys)
-
-    @property
-    def tally(self) -> Mapping[str, int]:
-        """Number of rows in each state, by its name."""
-        names = {ANSWERED: "answered", NO_ANSWER: "no answer", ERROR: "error or unscored", MISSING: "missing"}
-        return {name: int((self.state == state).sum()) for state, name in names.items()}
 
 
 _COLUMNS = (

@@ -61,9 +61,6 @@ NAMES = (*REDUCERS, *(f"{name}_K" for name in OF_K))
 def reducer_named(name: str) -> Callable[[Floats], float] | None:
     """Return the function from (E,) scores of one row's epochs, nan for none, to one number, nan for none.
 
-    Args:
-        name: Inspect's name; an unknown one returns None.
-
     Example:
         >>> scores = np.array([1.0, 0.0, np.nan])
         >>> [reducer_named(name)(scores) for name in ("mean", "max", "at_least_2", "pass_at_2", "pass_k_1")]

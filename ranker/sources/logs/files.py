@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from ranker.errors import DataError, reject_repeated_keys
-from ranker.files.text import open_unpacked
+from ranker.files.text import leads_outside, open_unpacked, read_all
 from ranker.limits import LIMITS, Limits
-
-_PIECE = 1 << 20
 
 
 def read_whole(path: Path, limits: Limits = LIMITS, name: str = "log_whole") -> bytes:
     """Read and unpack a file."""
-    pieces, size = [], 0
     with open_unpacked(path) as stream:
-        while piece := stream.read(_PIECE):  # reading at once would allocate the limit
-            pieces.append(piece)
-            size += len(piece)
-            limits.check(path, name, size)
-    return b"".join(pieces)
+        return bytes(read_all(stream, path, name, limits))
 
 
 def iter_lines(path: Path, limits: Limits = LIMITS) -> Iterator[tuple[int, bytes]]:
@@ -95,16 +87,13 @@ def _fault(error: ValueError) -> str:
 
 
 def refuse_outside_links(folder: Path, names: Iterable[str]) -> None:
-    """Refuse files of a folder that link out of it; the hub's cache may link to the folder beside it.
+    """Refuse files of a folder that link out of it.
 
     A folder of logs may come from a stranger: it must not make this machine read its other files.
 
     Raises:
         DataError: one does.
     """
-    root = Path(os.path.realpath(folder))
-    limit = root.parents[1] if root.parent.name == "snapshots" and len(root.parents) > 1 else root
     for name in names:
-        file = folder / name
-        if file.is_symlink() and not Path(os.path.realpath(file)).is_relative_to(limit):
-            raise DataError.of(file, "links to a file outside of its folder; put a copy there")
+        if leads_outside(folder / name):
+            raise DataError.of(folder / name, "links to a file outside of its folder; put a copy there")

@@ -102,9 +102,6 @@ def read(path: Path, choice: LogSelection = LogSelection()) -> TaskLog:
 
     Args:
         path: a file ``*.eval`` or ``*.json``, or either as gzip. The log of a killed run is read as far as it goes.
-
-    Raises:
-        DataError: it is no such log, or broken, or answers a row twice, or lacks what is chosen.
     """
     header, samples = samples_of(path, choice.cluster, choice.limits)
     candidate, candidates = _candidate(path, samples, choice)
@@ -114,7 +111,7 @@ def read(path: Path, choice: LogSelection = LogSelection()) -> TaskLog:
     _check_finite(path, rows, values)
     counts = np.array([int((~np.isnan(scores)).sum()) for scores in values], dtype=np.int64)
     epochs = max(header.epochs, max(sample.epoch for sample in samples) if len(samples) > len(rows) else 1)
-    cluster, clusters, unclustered = _clusters(header, candidate[0], firsts, choice.cluster)
+    clusters, unclustered = _clusters(header, candidate[0], firsts, choice.cluster)
     labelled, about = _row_labels(rows, candidate)
     reducer, reduce, of_epochs = _reducer(header, choice, epochs)
     outcomes = np.array([reduce(scores) for scores in values])
@@ -143,7 +140,6 @@ def read(path: Path, choice: LogSelection = LogSelection()) -> TaskLog:
             [_state(row, candidate, value) for row, value in zip(rows, outcomes, strict=True)], dtype=np.int64
         ),
         **labelled._asdict(),
-        cluster=cluster,
         clusters=clusters,
         notes=(
             *header.notes,
@@ -306,15 +302,15 @@ def _state(row: Sequence[Sample], candidate: tuple[str, str], outcome: float) ->
 
 def _clusters(
     header: InspectHeader, scorer: str, firsts: Sequence[Sample], requested: str | None
-) -> tuple[str, tuple[str, ...] | None, tuple[str, ...]]:
-    """Return the field that groups dependent rows, its values, and notes."""
+) -> tuple[tuple[str, ...] | None, tuple[str, ...]]:
+    """Return the groups of dependent rows, and notes."""
     name = requested or header.clusters.get(scorer)
     if name is None:
-        return "", None, ()
+        return None, ()
     lacking = sum(name not in sample.groups for sample in firsts)
     if lacking:
-        return "", None, (f"Rows are not clustered by {name}, as the log asks: {lacking} of them have no such field.",)
-    return name, tuple(sample.groups[name] for sample in firsts), ()
+        return None, (f"Rows are not clustered by {name}, as the log asks: {lacking} of them have no such field.",)
+    return tuple(sample.groups[name] for sample in firsts), ()
 
 
 def _row_labels(rows: Sequence[Sequence[Sample]], candidate: tuple[str, str]) -> tuple[RowLabels, tuple[str, ...]]:

@@ -154,11 +154,7 @@ def samples_of(
 
 
 def header_of(path: Path, limits: Limits = LIMITS) -> InspectHeader:
-    """Read a log's header; of an archive nothing else is read.
-
-    Raises:
-        DataError: as in `samples_of`.
-    """
+    """Read a log's header; of an archive nothing else is read."""
     with open_unpacked(path) as stream:
         return _read(stream, path, limits)[0]
 

@@ -121,9 +121,6 @@ def read(path: Path, choice: LogSelection = LogSelection()) -> TaskLog:
 
     Args:
         path: a file ``samples_*.jsonl``, one of versions before 0.4.3, or either as gzip.
-
-    Raises:
-        DataError: it is no such log, or broken, or answers a row twice, or lacks what is chosen.
     """
     results = results_of(path, limits=choice.limits)
     rows, filters, notes = _group_by_filter(path, _read_rows(path, choice, results), results)
@@ -159,7 +156,6 @@ def read(path: Path, choice: LogSelection = LogSelection()) -> TaskLog:
         epochs=1,
         state=state,
         **labelled._asdict(),
-        cluster=choice.cluster or "",
         clusters=tuple(row.cluster for row in selected) if choice.cluster else None,
         notes=notes,
         usage=_usage(results, len(keys)),

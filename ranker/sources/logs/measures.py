@@ -91,35 +91,21 @@ SQUARED = "brier_score"
 """Aggregate whose rows are pairs, (right choice, probabilities of all)."""
 
 OF_ALL_ROWS: Mapping[str, str] = {
-    "f1": "[right, predicted]",
-    "matthews_corrcoef": "[right, predicted]",
-    "bleu": "[reference, prediction]",
-    "chrf": "[reference, prediction]",
-    "chrf++": "[reference, prediction]",
-    "ter": "[reference, prediction]",
+    **dict.fromkeys(OF_LABELS, "[right, predicted]"),
+    **dict.fromkeys(("bleu", "chrf", "chrf++", "ter"), "[reference, prediction]"),
     "acc_all": "[right or not, document]",
 }
 """Aggregate that is no function of one number a row -> content of a row."""
 
 METRICS: Mapping[str, tuple[str, bool]] = {
-    "acc": ("mean", True),
-    "acc_norm": ("mean", True),
-    "acc_bytes": ("mean", True),
-    "acc_mutual_info": ("mean", True),
-    "exact_match": ("mean", True),
-    "likelihood": ("mean", True),
+    **dict.fromkeys(("acc", "acc_norm", "acc_bytes", "acc_mutual_info", "exact_match", "likelihood"), ("mean", True)),
     "perplexity": ("perplexity", False),
-    "word_perplexity": ("weighted_perplexity", False),
-    "byte_perplexity": ("weighted_perplexity", False),
+    **dict.fromkeys(("word_perplexity", "byte_perplexity"), ("weighted_perplexity", False)),
     "bits_per_byte": ("bits_per_byte", False),
     "brier_score": ("brier_score", False),
-    "f1": ("f1", True),
     "mcc": ("matthews_corrcoef", True),
-    "bleu": ("bleu", True),
-    "chrf": ("chrf", True),
-    "chrf++": ("chrf++", True),
+    **{name: (name, True) for name in ("f1", "bleu", "chrf", "chrf++", "acc_all")},
     "ter": ("ter", False),
-    "acc_all": ("acc_all", True),
 }
 """lm-evaluation-harness: metric -> its default aggregate, and whether more of that is better."""
 

@@ -19,11 +19,7 @@ _LISTS = frozenset({"logs.json", "eval-set.json", "listing.json"})
 
 
 def read_log(path: Path, choice: LogSelection = LogSelection()) -> TaskLog:
-    """Read a log of any program that is known.
-
-    Raises:
-        DataError: it is no log, or cannot be read: see the readers.
-    """
+    """Read a log of any program that is known."""
     program = program_of(path, choice.limits)
     return (_guessed(path) if program is None else format_named(program)).read(path, choice)
 
@@ -60,11 +56,7 @@ class Listing:
 
 
 def holds_logs(folder: Path, limits: Limits = LIMITS) -> bool:
-    """Return True if a folder, or a readable one below it, holds a log.
-
-    Raises:
-        DataError: the folder cannot be read, or one of them holds too many files.
-    """
+    """Return True if a folder, or a readable one below it, holds a log."""
     places = [folder, *(below for below in _folders(folder, limits) if os.access(below, os.R_OK | os.X_OK))]
     paths, known_formats = (place / name for place in places for name in _candidates(place, limits)), formats().values()
     return any(program_of(path, limits, known_formats) is not None for path in paths)

@@ -173,7 +173,6 @@ class RecordFormat:
             epochs=1,
             state=np.where(np.isnan(outcomes), ERROR, answered),
             **no_labels(len(rows))._asdict(),
-            cluster="",
             clusters=None,
             notes=(),
         )
