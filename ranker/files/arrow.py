@@ -121,22 +121,8 @@ def fill_nulls(array: Any, value: float) -> np.ndarray:
     return filled
 
 
-FLOATS = {"halffloat": "float16", "float": "float32", "double": "float64"}
-"""Arrow's name of a type -> numpy's, where these differ."""
-
-
-def dtype_of(kind: Any) -> np.dtype[Any]:
-    """Return the type of a column of numbers; Arrow's own conversion needs pandas in some of its versions.
-
-    Example:
-        >>> dtype_of(pa.float64()), dtype_of(pa.uint8())
-        (dtype('float64'), dtype('uint8'))
-    """
-    return np.dtype(FLOATS.get(str(kind), str(kind)))
-
-
 def numbers(array: Any) -> np.ndarray:
-    """Return (N,) numbers, or truths, of a column without gaps, from its memory: Arrow's conversion imports pandas.
+    """Return (N,) numbers, or truths, of a column without gaps, by DLPack: Arrow's conversion imports pandas.
 
     Example:
         >>> numbers(pa.array([1, 2, 3])[1:]).tolist(), numbers(pa.array([True, False])).tolist()
@@ -144,11 +130,7 @@ def numbers(array: Any) -> np.ndarray:
     """
     if pa.types.is_boolean(array.type):
         return np.asarray(numbers(array.cast(pa.uint8())).astype(bool))
-    dtype = dtype_of(array.type)
-    content = array.buffers()[1]
-    if content is None:
-        return np.empty(0, dtype)
-    return np.frombuffer(content, dtype)[array.offset : array.offset + len(array)].copy()
+    return np.from_dlpack(array).copy()
 
 
 def python_values(array: Any) -> list[Any]:

@@ -167,10 +167,35 @@ def _choices(parts: Sequence[Mapping[str, Any]]) -> list[Any]:
 
 
 def _who(person: Any) -> str:
-    return (
-        str(person.get("email") or person.get("id") or "")
-        if isinstance(person, dict)
-        else ""
-        if person is None
-        else str(person)
-    )
+    if isinstance(person, dict):
+        return str(person.get("email") or person.get("id") or "")
+    return "" if person is None else str(person)
+
+
+def doccano(path: Path, limits: Limits = LIMITS) -> Iterator[Record]:
+    """Yield the lines of each annotator, whose name is that of a file of the archive.
+
+    Raises:
+        DataError: the archive, or a line of it, cannot be read.
+    """
+    number = 0
+    try:
+        with os.fdopen(open_regular(path), "rb") as raw:
+            archive = Archive(raw, path, limits, parts="members", size="json", total="json")
+            if archive.repeated:
+                raise DataError.at(path, f"two files are named {min(archive.repeated)!r}", value=min(archive.repeated))
+            for member in archive.parts:
+                if not member.endswith(".jsonl"):
+                    continue
+                content = archive.read(member).decode("utf-8-sig")
+                limits.check_objects(path, content)
+                lines = (
+                    (number_of_line, line)
+                    for number_of_line, line in enumerate(io.StringIO(content), 1)
+                    if line.strip()
+                )
+                for _, cells in of_lines(f"{path}, {member}", lines):
+                    number += 1
+                    yield number, {**cells, "annotator": Path(member).stem}
+    except (OSError, ValueError) as error:
+        raise DataError.unreadable(path, error) from error

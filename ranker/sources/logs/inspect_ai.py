@@ -132,7 +132,10 @@ def read(path: Path, choice: LogSelection = LogSelection()) -> TaskLog:
         references=tuple(list(sample.right) for sample in firsts),
         texts=tuple(sample.text for sample in firsts),
         target_hashes=tuple(sample.target_hash for sample in firsts),
-        prompt_hashes=tuple(_prompt_identity(header, sample) for sample in firsts),
+        prompt_hashes=tuple(
+            hashed(header.setup + sample.prompt_hash) if header.setup and sample.prompt_hash else ""
+            for sample in firsts
+        ),
         outcomes=outcomes,
         counts=counts,
         epochs=epochs,
@@ -209,11 +212,6 @@ def _rows(samples: Sequence[Sample]) -> list[list[Sample]]:
     for sample in samples:
         rows.setdefault(sample.key, []).append(sample)
     return [sorted(row, key=lambda sample: sample.epoch) for row in rows.values()]
-
-
-def _prompt_identity(header: InspectHeader, sample: Sample) -> str:
-    """Hash the model's input and its setup; "" if either is unknown."""
-    return hashed(header.setup + sample.prompt_hash) if header.setup and sample.prompt_hash else ""
 
 
 def _written(row: Sequence[Sample], candidate: tuple[str, str]) -> str:

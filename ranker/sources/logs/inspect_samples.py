@@ -330,7 +330,7 @@ def _sample(content: Any, place: str, header: InspectHeader, cluster: str | None
         failed=failed,
         void=marks if failed else {},
         retried=bool(content.get("error_retries")),
-        edited=any(_is_edited(score) for score in table_in(content, "scores").values()),
+        edited=any(len(list_in(score, "history")) > 1 for score in table_in(content, "scores").values()),
         limit=_limit(content),
         groups={key: name_of(metadata[key]) for key in wanted if metadata.get(key) is not None},
         usage=_usage(content, header.model),
@@ -353,11 +353,6 @@ def _usage(content: Mapping[str, Any], model: str) -> tuple[float, ...]:
     return prompt, output, seconds, amount(counts.get("total_cost"))
 
 
-def _is_edited(score: Any) -> bool:
-    """Return True if somebody changed a score: its history holds the score before, too."""
-    return len(list_in(score, "history")) > 1
-
-
 def _right(targets: Sequence[str], choices: Sequence[str]) -> Sequence[str]:
     """Identify the right answer by the texts of the right choices, whatever their letters."""
     right = choices_named(",".join(targets), choices)
@@ -374,6 +369,9 @@ def _limit(content: Mapping[str, Any]) -> str:
     return limit or (reason if reason in _CUT else "")
 
 
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ123456789"  # of choices, in their order
+
+
 def choices_named(answer: str, choices: Sequence[str]) -> tuple[str, ...]:
     """Return the choices that an answer names, by one letter or several, or by its text.
 
@@ -386,13 +384,8 @@ def choices_named(answer: str, choices: Sequence[str]) -> tuple[str, ...]:
     text = answer.strip()
     if len(text) > 1 and text in choices:
         return (text,)
-    places = [_letter(sign) for sign in text if sign not in ", "] if len(text) <= 4 * len(choices) else []
+    places = [_LETTERS.find(sign) for sign in text if sign not in ", "] if len(text) <= 4 * len(choices) else []
     return tuple(choices[place] for place in places) if all(0 <= place < len(choices) for place in places) else ()
-
-
-def _letter(sign: str) -> int:
-    """Return the index of a choice's letter: A to Z, then 1 to 9; -1 for other signs."""
-    return "ABCDEFGHIJKLMNOPQRSTUVWXYZ123456789".find(sign)
 
 
 def _marks(content: Mapping[str, Any]) -> Iterator[tuple[tuple[str, str], Mark]]:

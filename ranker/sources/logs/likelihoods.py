@@ -40,27 +40,19 @@ def resolve_targets(targets: Sequence[Any], labels: Sequence[str], agreement: Ca
     """
     by_text = {label.strip(): place for place, label in enumerate(labels)}
     numbers = np.array([_place(target, len(labels)) for target in targets], dtype=np.int64)
-    texts = np.array([by_text.get(_word(target), -1) for target in targets], dtype=np.int64)
+    texts = np.array(
+        [by_text.get(target.strip(), -1) if isinstance(target, str) else -1 for target in targets], dtype=np.int64
+    )
     readings = [(first, np.where(first >= 0, first, second)) for first, second in ((numbers, texts), (texts, numbers))]
     return max(readings, key=lambda reading: (agreement(reading[1]), int((reading[0] >= 0).sum())))[1]
-
-
-def _word(target: Any) -> str:
-    return target.strip() if isinstance(target, str) else ""
 
 
 def _place(target: Any, choices: int) -> int:
     """Parse the number of a choice: 1, "1", [1] or "[1]"; -1 for none or several."""
     if isinstance(target, list) and len(target) == 1:
         target = target[0]
-    if isinstance(target, (bool, list, dict)) or (number := _NUMBER.fullmatch(_bare(str(target)[:20]))) is None:
-        return -1
-    return int(number[1]) if int(number[1]) < choices else -1
+    number = None if isinstance(target, (bool, list, dict)) else _NUMBER.fullmatch(str(target)[:20])
+    return int(number[1]) if number and int(number[1]) < choices else -1
 
 
-_NUMBER = re.compile(r"([0-9]{1,6})(?:\.0)?")
-
-
-def _bare(text: str) -> str:
-    """Strip blanks and brackets."""
-    return text.strip().removeprefix("[").removesuffix("]").strip()
+_NUMBER = re.compile(r"\s*\[?\s*([0-9]{1,6})(?:\.0)?\s*\]?\s*")

@@ -123,13 +123,13 @@ def read(path: Path, choice: LogSelection = LogSelection()) -> TaskLog:
         path: a file ``samples_*.jsonl``, one of versions before 0.4.3, or either as gzip.
     """
     results = results_of(path, limits=choice.limits)
-    rows, filters, notes = _group_by_filter(path, _read_rows(path, choice, results), results)
+    rows, filters, notes = _group_by_filter(
+        path, [*rows_of(path, choice.cluster, choice.limits, results.aggregates)], results
+    )
     filter_name, selected = _select_filter(path, rows, filters, choice.filter)
     selected, requested, of_all = _label_metric_rows(selected, choice.metric, filter_name, results)
     choices = _choices(selected, results)
-    has_texts = any(row.answer for row in selected)
-    judged = has_texts and is_text_metric(requested or "") and not _is_recorded(requested or "", selected)
-    metric, candidates, reasons = _no_metric(requested) if judged else _metric(path, selected, choices, requested)
+    metric, candidates, reasons = _metric(path, selected, choices, requested)
     measure = _measure(path, selected, metric, filter_name, results)
     outcomes, state = _outcomes(selected, metric, measure.higher_is_better)
     labelled, about = _row_labels(selected, choices, results, metric, outcomes)
@@ -170,10 +170,6 @@ def _usage(results: Results, rows: int) -> RowUsage | None:
     amounts[QUANTITIES.index("seconds")] = results.seconds / results.run_rows
     note = "lm-evaluation-harness logs no time of a row: seconds are the whole run's, with loading, over its rows"
     return RowUsage(amounts, results.model, notes=(note,))
-
-
-def _read_rows(path: Path, choice: LogSelection, results: Results) -> tuple[LogRow, ...]:
-    return tuple(rows_of(path, choice.cluster, choice.limits, results.aggregates))
 
 
 def _group_by_filter(
@@ -266,15 +262,13 @@ def _is_recorded(metric: str, rows: Sequence[LogRow]) -> bool:
     return any(row.values.get(metric) is not None for row in rows)
 
 
-def _no_metric(requested: str | None) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
-    """Return no metric, no candidates and the reason, as `_metric` does: the texts are judged anew."""
-    return "", (), (f"The log records no {requested}; its texts are judged by it.",)
-
-
 def _metric(
     path: Path, rows: Sequence[LogRow], choices: Sequence[tuple[str, ...]], requested: str | None
 ) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
     """Return the metric to read, the candidates, and the reason for the choice."""
+    has_texts = any(row.answer for row in rows)
+    if requested and has_texts and is_text_metric(requested) and not _is_recorded(requested, rows):
+        return "", (), (f"The log records no {requested}; its texts are judged by it.",)
     names = dict.fromkeys(name for row in rows for name in row.values)
     no_number = {name for row in rows for name, value in row.values.items() if value is None}
     scored = {name for row in rows for name, value in row.values.items() if value is not None and not math.isnan(value)}

@@ -16,10 +16,8 @@ from ranker.limits import LIMITS, Limits
 from ranker.sources.logs import files
 from ranker.sources.logs.base import canonical, list_in, name_of, number, table_in, text_in
 
-_TIME = r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(?:\.\d+)?"
-_SAMPLES = re.compile(rf"samples_(?P<task>.+)_(?P<time>{_TIME})\.jsonl?(?:\.gz)?")
-_ANY_SAMPLES = re.compile(r"samples_(?P<task>.+)_(?P<time>[^_]*)\.jsonl?(?:\.gz)?")
-_RESULTS = re.compile(rf"_({_TIME})\.json(?:\.gz)?$")
+_SAMPLES = re.compile(r"samples_(?P<task>.+)_(?P<time>[^_]*)\.jsonl?(?:\.gz)?")
+_RESULTS = re.compile(r"_(\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(?:\.\d+)?)\.json(?:\.gz)?$")
 _ENDING = re.compile(r"\.jsonl?(\.gz)?$")
 _OLD = "results.json"
 
@@ -68,7 +66,7 @@ def task_and_time(path: Path) -> tuple[str, str]:
         >>> task_and_time(Path("samples_my_task_2026-11-24T04-08-04.313208.jsonl.gz"))
         ('my_task', '2026-11-24T04-08-04.313208')
     """
-    match = _SAMPLES.fullmatch(path.name) or _ANY_SAMPLES.fullmatch(path.name)
+    match = _SAMPLES.fullmatch(path.name)
     return (match["task"], match["time"]) if match else ("", "")
 
 
