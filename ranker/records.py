@@ -58,10 +58,7 @@ Gain = Annotated[float, Bounds(-1.0, 1.0)]
 
 
 def read_toml(path: Path, noun: str) -> dict[str, Any]:
-    """Read a TOML file.
-
-    Args:
-        noun: its description, for the message: "a card".
+    """Read a TOML file; `noun` describes it in messages: "a card".
 
     Raises:
         DataError: it cannot be read, or is no TOML; the place is named.
@@ -114,9 +111,6 @@ def _no_number(name: str) -> float:
 
 def digest(fields: Mapping[str, Any]) -> str:
     """Return the sha256 over named fields, as canonical JSON.
-
-    Raises:
-        TypeError: a field has no JSON form.
 
     Example:
         >>> digest({"a": 1, "b": [2]}) == digest({"b": [2], "a": 1})
@@ -205,20 +199,13 @@ def fields_of(cls: type[T], content: Any, name: str) -> T:
     """Make a frozen record from those keys of a table that are its fields; like `record`, but ignores other keys.
 
     For files that other programs write, and later versions of this one.
-
-    Raises:
-        ValueError: a key is missing, or a value is of another type.
     """
     names = {field.name for field in fields(cls)}  # type: ignore[arg-type]  # T is a dataclass
     return record(cls, {key: value for key, value in table(content, name).items() if key in names}, name)
 
 
 def table(value: Any, name: str) -> Mapping[str, Any]:
-    """Return the value, if it is a table.
-
-    Raises:
-        ValueError: it is no table.
-    """
+    """Return the value, if it is a table."""
     if not isinstance(value, Mapping):
         raise ValueError(f"`{name}` must be a table: `[{name}]` (got {_short(value)})")
     return value

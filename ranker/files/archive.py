@@ -34,8 +34,6 @@ class ArchiveMember(NamedTuple):
 
     Attributes:
         name: as the list has it; it is only compared.
-        method: of compression.
-        flags: the bits of the list's flags.
         checksum: CRC-32 of its content.
         packed, size: bytes, packed and unpacked.
         start: offset of its header.

@@ -70,11 +70,7 @@ def file_system(url: str, option: str) -> tuple[Any, str]:
 
 
 def request(send: Callable[[], T]) -> T:
-    """Send a request, again after pauses if it may work later; other errors (no such bucket) become OSErrors.
-
-    Raises:
-        OSError: it failed for good.
-    """
+    """Send a request, again after pauses if it may work later; other errors (no such bucket) become OSErrors."""
     pauses = iter(PAUSES)
     while True:
         try:

@@ -183,9 +183,6 @@ def draw_records(records: Iterable[Record], draw: Draw, origin: str, limits: Lim
     A column's type is that of all its cells in the file. So rows that show another type of cell than those before are
     in the result, too, but not among `places`.
 
-    Args:
-        limits: bounds of what is in memory.
-
     Example:
         >>> rows = [(n + 1, {"text": f"Row {n}."}) for n in range(100)]
         >>> draw_records(rows, Draw(3), "rows").numbers.tolist() == (sample_rows(100, 3) + 1).tolist()

@@ -66,9 +66,6 @@ def reader(stream: io.BufferedReader, encoding: str) -> Callable[[int], bytes]:
 def unreadable(error: UnicodeDecodeError, nul: bool = False) -> str:
     """Describe bytes that are no text in the tried encoding, and the remedy.
 
-    Args:
-        nul: whether there are NULs among them, as in UTF-16.
-
     Example:
         >>> print(unreadable(UnicodeDecodeError("utf-8", b"caf\\xe9", 3, 4, "no")))
         not UTF-8 (byte 0xe9); save it as UTF-8, or say `encoding=cp1252`, or which it is

@@ -73,13 +73,7 @@ def label_rows(records: Iterable[Record], place: str = "row") -> Iterator[Record
 
 
 def _vote(cells: Mapping[str, Any]) -> dict[str, Any]:
-    """Return models and winner of a line of Prodigy's, whose two options have the models' names as ids; {} of others.
-
-    Example:
-        >>> options = [{"id": "old", "text": "A dog."}, {"id": "new", "text": "A cat."}]
-        >>> _vote({"options": options, "accept": ["new"], "answer": "accept"})
-        {'model_a': 'old', 'model_b': 'new', 'winner': 'new'}
-    """
+    """Return models and winner of a line of Prodigy's, whose two options have models' names as ids; {} of others."""
     options, accepted = cells.get("options"), cells["accept"]
     if not (isinstance(options, list) and len(options) == 2 and isinstance(accepted, list)):
         return {}
@@ -133,13 +127,7 @@ def label_studio(path: Path, tasks: Iterator[Mapping[str, Any]]) -> Iterator[Rec
 
 
 def _argilla(path: Path, records: Iterable[Mapping[str, Any]]) -> Iterator[Record]:
-    """Yield a row for each response to the only question of argilla's records: a vote, where metadata names two models.
-
-    A vote is the name of a field, which ends in 1 or a, 2 or b; a word for a winner; or a ranking of these.
-
-    Raises:
-        DataError: a record has responses to several questions, or is none as argilla writes it.
-    """
+    """Yield a row for each response to the only question of argilla's records: a vote, if metadata names two models."""
     number = 0
     for number_of_record, record in enumerate(records, 1):
         place = f"{path}, record {number_of_record}"
@@ -149,6 +137,7 @@ def _argilla(path: Path, records: Iterable[Mapping[str, Any]]) -> Iterator[Recor
                 raise DataError.at(place, f"responses to several questions: {listed(questions)}; export one alone")
             for response in next(iter(questions.values()), []):
                 value = response["value"][0] if isinstance(response["value"], list) else response["value"]
+                # a vote is the name of a field, which ends in 1 or a, 2 or b; a word for a winner; or a ranking of these
                 side = {"1": "1", "a": "1", "2": "2", "b": "2"}.get(str(value)[-1:].casefold())
                 winner = side if value in fields and side else value
                 number += 1
@@ -173,11 +162,7 @@ def _who(person: Any) -> str:
 
 
 def doccano(path: Path, limits: Limits = LIMITS) -> Iterator[Record]:
-    """Yield the lines of each annotator, whose name is that of a file of the archive.
-
-    Raises:
-        DataError: the archive, or a line of it, cannot be read.
-    """
+    """Yield the lines of each annotator, whose name is that of a file of the archive."""
     number = 0
     try:
         with os.fdopen(open_regular(path), "rb") as raw:

@@ -297,11 +297,7 @@ def _check_texts(path: Path, name: str, values: Any) -> None:
 
 
 def add_range(path: Path, schema: Any, rows: Ints, parts: UnpackedColumns) -> Iterator[str]:
-    """Add the index of a data frame that pandas wrote as a range, if it has a name, and yield that name.
-
-    Args:
-        rows: (n,) rows of the file that are read, from 0.
-    """
+    """Add the index of a data frame that pandas wrote as a range, if it has a name, and yield that name."""
     for index in ((schema.pandas_metadata or {}).get("index_columns") or []) if schema.metadata else []:
         if isinstance(index, dict) and index.get("kind") == "range" and index.get("name") and len(rows):
             start, step = index.get("start"), index.get("step")

@@ -132,12 +132,7 @@ def _of_trial(trial: Mapping[str, Any], model: str) -> Mapping[str, Any]:
 
 
 def _usage_of_trial(trial: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a test took, as far as it is stated; {} of an answer from promptfoo's cache, which took nothing.
-
-    Example:
-        >>> _usage_of_trial({"latencyMs": 250, "response": {"tokenUsage": {"prompt": 30, "completion": 4}}})
-        {'usage of prompt_tokens': 30, 'usage of output_tokens': 4, 'usage of seconds': 0.25}
-    """
+    """Return what a test took, as far as it is stated; {} of an answer from promptfoo's cache, which took nothing."""
     response = trial.get("response")
     if _inside(response, "cached"):
         return {}
@@ -156,15 +151,13 @@ def _usage_of_trial(trial: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _failed_call(trial: Mapping[str, Any]) -> str | None:
-    """Return why the call of a test failed; None if the model was asked, whatever it answered.
-
-    Older versions have no `failureReason`, and state the reason of a failed assertion as an error, too.
-    """
+    """Return why the call of a test failed; None if the model was asked, whatever it answered."""
     response, error = trial.get("response"), trial.get("error")
     if of_call := _inside(response, "error"):
         return _reason(of_call)
     if "failureReason" in trial:
         return _reason(error or "error") if trial["failureReason"] == ERROR_REASON else None
+    # older versions have no `failureReason`, and state the reason of a failed assertion as an error, too
     answered = trial.get("gradingResult") or _inside(response, "output") is not None
     return _reason(error) if error and not answered else None
 

@@ -91,12 +91,7 @@ def _read_quoted(path: Path, encoding: str, limits: Limits, sign: str, skip: boo
 
 
 def _line_of_open_quote(text: Iterable[str], sign: str) -> int:
-    r"""Return the number of the line on which the last quote opens around a cell; 0 if there is none.
-
-    Example:
-        >>> _line_of_open_quote(['a,b\n', '"in ""two""\n', 'lines",1\n', 'fine,"open\n', 'good,1\n'], ",")
-        4
-    """
+    r"""Return the number of the line on which the last quote opens around a cell; 0 if there is none."""
     opening = re.compile(f'(?:^|{re.escape(sign)})"')
     line_of_quote, is_open = 0, False
     for number, line in enumerate(text, 1):

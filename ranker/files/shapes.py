@@ -116,11 +116,7 @@ def _rows(path: Path, content: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def _wrapped(path: Path, lists: Mapping[str, list[Any]], keys: int) -> Iterator[Mapping[str, Any]] | None:
-    """Return the rows under one of an object's keys, beside others of the whole file; None if no list holds objects.
-
-    Raises:
-        Question: several lists hold objects.
-    """
+    """Return the rows under one of an object's keys, beside others of the whole file; None if no list holds objects."""
     records = {name: value for name, value in lists.items() if {*map(type, value)} == {dict} and not _are_named(value)}
     if not records:
         return None

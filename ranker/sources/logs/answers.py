@@ -59,11 +59,7 @@ def read_scores(log: TaskLog, outcomes: Floats, rows: Ints, task: Task) -> Preco
 
 
 def read_texts(log: TaskLog, rows: Ints, task: Task) -> Predictions:
-    """Read what the model wrote, for a task that judges texts.
-
-    Args:
-        rows: (N,) row of each example, -1 for none.
-    """
+    """Read what the model wrote, for a task that judges texts."""
     texts = [log.responses[row] if row >= 0 else "" for row in rows.tolist()]
     failed = [row >= 0 and log.state[row] == ERROR and log.metric != "" for row in rows.tolist()]
     state = np.where(rows < 0, MISSING, np.where(failed, ERROR, NO_ANSWER))
@@ -73,9 +69,6 @@ def read_texts(log: TaskLog, rows: Ints, task: Task) -> Predictions:
 
 def read_labels(log: TaskLog, rows: Ints, task: ClassificationTask) -> ClassProbabilities:
     """Read the labels of the answers, in the task's order, for a task that is judged by labels alone.
-
-    Args:
-        rows: (N,) row of each example, -1 for none.
 
     Raises:
         DataError: the log has no labels, or others than the task.

@@ -90,9 +90,6 @@ def refuse_outside_links(folder: Path, names: Iterable[str]) -> None:
     """Refuse files of a folder that link out of it.
 
     A folder of logs may come from a stranger: it must not make this machine read its other files.
-
-    Raises:
-        DataError: one does.
     """
     for name in names:
         if leads_outside(folder / name):

@@ -338,15 +338,12 @@ def _sample(content: Any, place: str, header: InspectHeader, cluster: str | None
 
 
 def _usage(content: Mapping[str, Any], model: str) -> tuple[float, ...]:
-    """Return what a sample took of the model itself, not of others, such as one that graded its answer.
-
-    All tokens that are not written count as those of prompts, read from a cache or not. The time is that without
-    waiting for the model's server, where it is logged.
-    """
+    """Return what a sample took of the model itself, not of others, such as one that graded its answer."""
     by_model = table_in(content, "model_usage")
     counts = by_model.get(model) or (next(iter(by_model.values())) if len(by_model) == 1 else None)
     counts = counts if isinstance(counts, dict) else table_in(table_in(content, "output"), "usage")
     output, total = amount(counts.get("output_tokens")), amount(counts.get("total_tokens"))
+    # all tokens that are not written count as those of prompts; the time is that without waiting, where it is logged
     prompt = total - output if total >= output else amount(counts.get("input_tokens"))
     working = amount(content.get("working_time"))
     seconds = amount(content.get("total_time")) if math.isnan(working) else working

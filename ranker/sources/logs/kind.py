@@ -60,8 +60,6 @@ class LogModel:
 
     Attributes:
         name: as shown in reports.
-        path: the file.
-        options: of the run's references.
         family: "" if unknown.
         extra_paths: files of other runs, to be averaged with this one.
         beside: notes on other files in its folder, in sentences.

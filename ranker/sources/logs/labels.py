@@ -91,7 +91,6 @@ def label_written_answers(
         labels: the labels; if empty no row has one.
         targets: (N,) the right answers, "" if unknown.
         answers: of the model, several for a row with several epochs.
-        metric: name of the values.
     """
     none = no_labels(len(targets))
     if not labels:

@@ -76,9 +76,6 @@ def rows_of(
     Args:
         cluster: field of a document that groups dependent rows, or None.
         aggregates: metric -> name of its aggregate, as the task states it: see `measures.AGGREGATES`.
-
-    Raises:
-        DataError: it is no such log, or broken, or too large.
     """
     all_aggregates = {metric: name for metric, (name, _) in METRICS.items()} | dict(aggregates or {})
     has_rows = False

@@ -39,7 +39,6 @@ class Listing:
 
     Attributes:
         logs: newest complete log of each model and task, sorted by these.
-        older: the other logs.
         groups: group of tasks -> its tasks, as lm-evaluation-harness has them.
         notes: files that cannot be read, in sentences.
     """

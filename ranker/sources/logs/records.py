@@ -86,11 +86,7 @@ class RecordModule(Protocol):
 
 
 class RecordFormat:
-    """Format of logs that a package brings; a `ranker.sources.logs.formats.LogFormat`.
-
-    Args:
-        module: reads its logs.
-    """
+    """Format of logs that a package brings; a `ranker.sources.logs.formats.LogFormat`."""
 
     named = ""
     endings: tuple[str, ...] = ()

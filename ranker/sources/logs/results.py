@@ -28,8 +28,7 @@ class Results:
 
     Attributes:
         task: its name, as far as the file's name and the results tell.
-        model: its name; "" if not stated.
-        version: of the program; "" if not stated.
+        model, version: "" if not stated.
         higher: metric -> whether more of its aggregate is better.
         aggregates: metric -> name of its aggregate, if the task states it: see `measures.AGGREGATES`.
         recorded: "metric,filter" -> the aggregate's value.
