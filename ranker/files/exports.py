@@ -137,7 +137,7 @@ def _argilla(path: Path, records: Iterable[Mapping[str, Any]]) -> Iterator[Recor
                 raise DataError.at(place, f"responses to several questions: {listed(questions)}; export one alone")
             for response in next(iter(questions.values()), []):
                 value = response["value"][0] if isinstance(response["value"], list) else response["value"]
-                # a vote is the name of a field, which ends in 1 or a, 2 or b; a word for a winner; or a ranking of these
+                # a vote is the name of a field, which ends in 1 or a, 2 or b; a word for a winner; or a ranking of them
                 side = {"1": "1", "a": "1", "2": "2", "b": "2"}.get(str(value)[-1:].casefold())
                 winner = side if value in fields and side else value
                 number += 1

@@ -77,7 +77,7 @@ class FoundLog:
         return self.program, self.model, self.task
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class TaskLog:
     """One task in one log. Arrays are read-only; row n of one is row n of all.
 
@@ -117,15 +117,15 @@ class TaskLog:
     """
 
     program: str
-    version: str
+    version: str = ""
     task: str
     model: str
     metric: str
-    scorer: str
+    scorer: str = ""
     candidates: tuple[str, ...]
     measure: MetricInfo
     keys: tuple[str, ...]
-    numbered: bool
+    numbered: bool = False
     responses: tuple[str, ...]
     references: tuple[Any, ...]
     texts: tuple[str, ...]
@@ -133,14 +133,14 @@ class TaskLog:
     prompt_hashes: tuple[str, ...]
     outcomes: Floats
     counts: Ints
-    epochs: int
+    epochs: int = 1
     state: Ints
     labels: tuple[str, ...]
     truth: Ints
     answers: Ints
     scores: Floats | None
-    clusters: tuple[str, ...] | None
-    notes: tuple[str, ...]
+    clusters: tuple[str, ...] | None = None
+    notes: tuple[str, ...] = ()
     usage: RowUsage | None = None
 
     def __post_init__(self) -> None:

@@ -65,7 +65,7 @@ class LogFormat(Protocol):
         ...
 
     def trouble(self, log: FoundLog, limits: Limits) -> str:
-        """Return why a log is incomplete; "" if it is complete."""
+        """Return why a log is incomplete, or raise a DataError; "" if it is complete."""
         ...
 
     def read(self, path: Path, choice: LogSelection) -> TaskLog:

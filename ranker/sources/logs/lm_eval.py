@@ -108,10 +108,7 @@ def groups(folder: Path, logs: Sequence[FoundLog], limits: Limits) -> Mapping[st
 
 def trouble(log: FoundLog, limits: Limits) -> str:
     """Return why a log is incomplete: it has fewer rows than the results state."""
-    try:
-        docs = {row.doc for row in rows_of(log.path, None, limits)}
-    except DataError as error:
-        return str(error).removeprefix(str(log.path)).lstrip(",: ")
+    docs = {row.doc for row in rows_of(log.path, None, limits)}
     rows = results_of(log.path, limits=limits).rows
     return f"it holds {len(docs)} of {rows} rows" if rows is not None and rows > len(docs) else ""
 
@@ -145,7 +142,6 @@ def read(path: Path, choice: LogSelection = LogSelection()) -> TaskLog:
         candidates=candidates,
         measure=measure,
         keys=keys,
-        numbered=False,
         responses=tuple(row.answer for row in selected),
         references=tuple(row.target for row in selected),
         texts=tuple(row.text for row in selected),
@@ -153,7 +149,6 @@ def read(path: Path, choice: LogSelection = LogSelection()) -> TaskLog:
         prompt_hashes=tuple(row.prompt for row in selected),
         outcomes=outcomes,
         counts=np.where(np.isnan(outcomes), 0, 1),
-        epochs=1,
         state=state,
         **labelled._asdict(),
         clusters=tuple(row.cluster for row in selected) if choice.cluster else None,

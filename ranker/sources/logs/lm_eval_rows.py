@@ -116,7 +116,7 @@ def _row(content: Any, line: int, place: str, cluster: str | None, aggregates: M
     answer = "" if likelihoods else _first_text(answers)
     values = _values(content)
     no_numbers = [name for name, value in values.items() if value is None]
-    pairs = _pairs(content, no_numbers, aggregates, likelihoods)
+    weighted, labels = _pairs(content, no_numbers, aggregates, likelihoods)
     return LogRow(
         number=line,
         doc=_hash(content, "doc_hash") or hashed(json.dumps(doc, indent=2, ensure_ascii=False)),
@@ -127,9 +127,9 @@ def _row(content: Any, line: int, place: str, cluster: str | None, aggregates: M
         response_hash=hashed(canonical(content.get("resps"))) if filter_name is None else "",
         text=clip_text(_text(doc)),
         target=target,
-        values={**values, **{name: value for name, (value, _) in pairs.items()}},
-        weights={name: weight for name, (_, weight) in pairs.items()},
-        pairs=_label_pairs(content, no_numbers, aggregates),
+        values={**values, **{name: value for name, (value, _) in weighted.items()}},
+        weights={name: weight for name, (_, weight) in weighted.items()},
+        pairs=labels,
         likelihoods=likelihoods,
         choices=_choice_texts(requests) if len(likelihoods) == len(requests) > 1 else (),
         answer=answer,
@@ -176,35 +176,25 @@ def _values(content: Mapping[str, Any]) -> dict[str, float | None]:
 
 def _pairs(
     content: Mapping[str, Any], names: Sequence[str], aggregates: Mapping[str, str], likelihoods: Sequence[float]
-) -> dict[str, tuple[float, float]]:
-    """Map each metric whose value is a pair to the number computed from it, and the weight of this."""
-    numbers_of_pairs: dict[str, tuple[float, float]] = {}
+) -> tuple[dict[str, tuple[float, float]], dict[str, tuple[int, int]]]:
+    """Map metrics whose value is a pair to the number computed from it and its weight, and others to two labels."""
+    weighted: dict[str, tuple[float, float]] = {}
+    labels: dict[str, tuple[int, int]] = {}
     for name in names:
         pair, aggregate = content.get(name), aggregates.get(name)
         if not isinstance(pair, list) or len(pair) != 2:
             continue
         first, second = number(pair[0]), number(pair[1])
-        if aggregate in WEIGHTED and first is not None and second is not None and second > 0:
-            numbers_of_pairs[name] = first, second
-        elif aggregate == SQUARED and first is not None:
+        if aggregate == SQUARED and first is not None:
             distance = _distance(first, pair[1], likelihoods)
-            numbers_of_pairs |= {} if distance is None else {name: (distance, 1.0)}
-    return numbers_of_pairs
-
-
-def _label_pairs(
-    content: Mapping[str, Any], names: Sequence[str], aggregates: Mapping[str, str]
-) -> dict[str, tuple[int, int]]:
-    """Map each metric whose value is a pair of labels to the right and the predicted one."""
-    labels: dict[str, tuple[int, int]] = {}
-    for name in names:
-        pair = content.get(name)
-        if aggregates.get(name) not in OF_LABELS or not isinstance(pair, list) or len(pair) != 2:
+            weighted |= {} if distance is None else {name: (distance, 1.0)}
+        elif first is None or second is None:
             continue
-        first, second = number(pair[0]), number(pair[1])
-        if first is not None and second is not None and min(first, second) >= 0 and (first % 1, second % 1) == (0, 0):
+        elif aggregate in WEIGHTED and second > 0:
+            weighted[name] = first, second
+        elif aggregate in OF_LABELS and min(first, second) >= 0 and (first % 1, second % 1) == (0, 0):
             labels[name] = int(first), int(second)
-    return labels
+    return weighted, labels
 
 
 def _distance(right: float, probabilities: Any, likelihoods: Sequence[float]) -> float | None:

@@ -87,10 +87,8 @@ def list_logs(folder: Path, limits: Limits = LIMITS) -> Listing:
     for log in sorted(direct, key=lambda log: (log.time, log.path.name)):
         runs.setdefault(log.run_key, []).append(log)
     checked = [
-        [replace(log, trouble=by_name[log.program].trouble(log, limits)) for log in same_task]
-        if len(same_task) > 1
-        else same_task
-        for same_task in runs.values()
+        [replace(log, trouble=_trouble(by_name[log.program], log, limits)) for log in logs] if logs[1:] else logs
+        for logs in runs.values()
     ]
     newest = [next((log for log in reversed(same_task) if not log.trouble), same_task[-1]) for same_task in checked]
     older = tuple(log for runs, last in zip(checked, newest, strict=True) for log in runs if log is not last)
@@ -102,6 +100,13 @@ def list_logs(folder: Path, limits: Limits = LIMITS) -> Listing:
     }
     notes = tuple(Assumption(f"Unreadable: {reason}.") for reason in broken)
     return Listing(logs, older, groups, notes)
+
+
+def _trouble(form: LogFormat, log: FoundLog, limits: Limits) -> str:
+    try:
+        return form.trouble(log, limits)
+    except DataError as error:
+        return str(error).removeprefix(str(log.path)).lstrip(",: ")
 
 
 def _names(folder: Path, limits: Limits) -> list[str]:

@@ -120,10 +120,7 @@ class RecordFormat:
 
     def trouble(self, log: FoundLog, limits: Limits) -> str:
         """Return why a log is incomplete."""
-        try:
-            return "" if self._read(log.path, limits).complete else "its run did not end well"
-        except DataError as error:
-            return str(error)
+        return "" if self._read(log.path, limits).complete else "its run did not end well"
 
     def read(self, path: Path, choice: LogSelection) -> TaskLog:
         """Read a log.
@@ -150,15 +147,12 @@ class RecordFormat:
         references = ["" if row.reference is None else json.dumps(row.reference, default=str) for row in rows]
         return TaskLog(
             program=self.name,
-            version="",
             task=log.task,
             model=log.model,
             metric=log.metric,
-            scorer="",
             candidates=(log.metric,),
             measure=MetricInfo(log.metric, log.higher_is_better, certain=True, aggregate="mean"),
             keys=number_repeats(str(row.id) for row in rows),
-            numbered=False,
             responses=tuple(row.response for row in rows),
             references=tuple(row.reference for row in rows),
             texts=tuple(row.text for row in rows),
@@ -166,11 +160,8 @@ class RecordFormat:
             prompt_hashes=("",) * len(rows),
             outcomes=outcomes,
             counts=np.where(np.isnan(outcomes), 0, 1),
-            epochs=1,
             state=np.where(np.isnan(outcomes), ERROR, answered),
             **no_labels(len(rows))._asdict(),
-            clusters=None,
-            notes=(),
         )
 
     def _read(self, path: Path, limits: Limits) -> LogRecords:
