@@ -72,6 +72,9 @@ class LogModel:
     extra_paths: tuple[str, ...] = ()
     beside: tuple[str, ...] = field(default=(), compare=False)
 
+    shares = ""
+    precomputed = True
+
     @property
     def place(self) -> str:
         """Path of the file."""
@@ -89,16 +92,6 @@ class LogModel:
 
         path = Path(self.path)
         return task_and_time(path)[0] or path.name.partition(".")[0]
-
-    @property
-    def shares(self) -> str:
-        """ "": logs share nothing."""
-        return ""
-
-    @property
-    def precomputed(self) -> bool:
-        """True: the answers are in the file."""
-        return True
 
     def inspect(self, shelf: ResourceCache) -> ModelInfo:
         """Read its labels and rows. See `Source.inspect`."""

@@ -30,14 +30,17 @@ from ranker.sources.logs.base import (
     several_names_error,
 )
 from ranker.sources.logs.labels import (
+    COMPARED,
     RowLabels,
     WrittenAnswer,
+    argmax_rows,
     closed_targets,
     label_written_answers,
     no_labels,
+    normalize_lengths,
+    resolve_targets,
     shared_choices,
 )
-from ranker.sources.logs.likelihoods import COMPARED, argmax_rows, normalize_lengths, resolve_targets
 from ranker.sources.logs.lm_eval_rows import LogRow, rows_of
 from ranker.sources.logs.measures import METRICS, OF_ALL_ROWS, MetricInfo, check_label_metric, infer_metric
 from ranker.sources.logs.results import Results, ResultsFiles, results_of, task_and_time
