@@ -152,29 +152,24 @@ class _Reservoir:
             len(cell) if isinstance(cell, str) else 8 if not isinstance(cell, (list, dict)) else len(str(cell))
             for cell in cells
         )
-        held = self.rows[row] = _HeldRow(
-            record, chance, characters, len(record[1]) + shapes.nested_in(record[1]), pinned
-        )
-        self._count(held, 1)
-        if len(self.rows) > 2 * self.most + 1_000 or self._is_large():
+        values = len(record[1]) + shapes.nested_in(record[1])
+        self.rows[row] = _HeldRow(record, chance, characters, values, pinned)
+        self.characters += characters
+        self.values += values
+        is_large = self.characters > self.limits.file or self.values > self.limits.values
+        if len(self.rows) > 2 * self.most + 1_000 or is_large:
             self.drop()
             self.limits.check(self.origin, "file", self.characters)
             self.limits.check(self.origin, "values", self.values)
-
-    def _is_large(self) -> bool:
-        return self.characters > self.limits.file or self.values > self.limits.values
-
-    def _count(self, held: _HeldRow, sign: int) -> None:
-        self.characters += sign * held.characters
-        self.values += sign * held.values
 
     def drop(self) -> None:
         """Drop the rows that are no longer drawn, and are not read in any case."""
         if len(self.rows) <= self.most:
             return
         self.bound = sorted(held.chance for held in self.rows.values())[self.most]
-        for row in [row for row, held in self.rows.items() if held.chance >= self.bound and not held.pinned]:
-            self._count(self.rows.pop(row), -1)
+        self.rows = {row: held for row, held in self.rows.items() if held.chance < self.bound or held.pinned}
+        self.characters = sum(held.characters for held in self.rows.values())
+        self.values = sum(held.values for held in self.rows.values())
 
 
 def draw_records(records: Iterable[Record], draw: Draw, origin: str, limits: Limits = LIMITS) -> DrawnRecords:

@@ -109,16 +109,21 @@ def label_studio(path: Path, tasks: Iterator[Mapping[str, Any]]) -> Iterator[Rec
         if not isinstance(columns, dict) or not isinstance(annotations, list):
             raise DataError.at(place, "no `data` and `annotations`, as Label Studio writes them")
         try:
-            true = [annotation for annotation in annotations if _is_ground_truth(annotation)]
+            true = [each for each in annotations if each.get("ground_truth") and not each.get("was_cancelled")]
             left_out += len(annotations) - len(true or annotations)
             for annotation in true or annotations:
                 number += 1
-                choices = [] if annotation.get("was_cancelled") else _choices(annotation["result"])
+                parts, cancelled = annotation["result"], annotation.get("was_cancelled")
+                choices = [part["value"]["choices"] for part in parts if part["type"] == "choices" and not cancelled]
                 seconds = annotation.get("lead_time")
-                beside = {"label": choices, "annotator": _who(annotation.get("completed_by")), "seconds": seconds}
-                sides = [part["value"]["selected"] for part in annotation["result"] if part["type"] == "pairwise"]
+                beside = {
+                    "label": [*chain(*choices)],
+                    "annotator": _who(annotation.get("completed_by")),
+                    "seconds": seconds,
+                }
+                sides = [part["value"]["selected"] for part in parts if part["type"] == "pairwise"]
                 if sides or {"model_a", "model_b"} <= columns.keys():
-                    beside["winner"] = sides[0] if sides and not annotation.get("was_cancelled") else None
+                    beside["winner"] = sides[0] if sides and not cancelled else None
                 yield number, {**columns, "annotation_id": annotation.get("id"), **beside}
         except (AttributeError, KeyError, TypeError) as error:
             raise DataError.at(place, "no annotation as Label Studio writes it") from error
@@ -145,14 +150,6 @@ def _argilla(path: Path, records: Iterable[Mapping[str, Any]]) -> Iterator[Recor
                 yield number, {"id": record.get("id"), **fields, **record["metadata"], **beside}
         except (AttributeError, IndexError, KeyError, TypeError) as error:
             raise DataError.at(place, "no record as argilla writes it") from error
-
-
-def _is_ground_truth(annotation: Mapping[str, Any]) -> bool:
-    return bool(annotation.get("ground_truth")) and not annotation.get("was_cancelled")
-
-
-def _choices(parts: Sequence[Mapping[str, Any]]) -> list[Any]:
-    return [label for choice in parts if choice["type"] == "choices" for label in choice["value"]["choices"]]
 
 
 def _who(person: Any) -> str:

@@ -127,12 +127,7 @@ def _read(
         return _collect(separated.without_header(path, header, encoding, limits), draw, str(path), "line", limits)
     unit = "line" if ending in _LINES else "row"
     columns = _collect(_records(path, ending, encoding, streamed, plain_column), draw, str(path), unit, limits)
-    return _with_points(columns, path, ending, encoding, streamed)
-
-
-def _with_points(columns: Columns, path: Path, ending: str, encoding: str, limits: Limits) -> Columns:
-    """Return columns whose numbers have points, where semicolons between the cells suggest decimal commas."""
-    if ending not in (".csv", ".txt") or not separated.has_semicolons(path, encoding, limits):
+    if ending not in (".csv", ".txt") or not separated.has_semicolons(path, encoding, streamed):
         return columns
     from ranker.files.decimals import with_points
 

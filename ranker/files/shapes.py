@@ -168,11 +168,8 @@ def _of_schema(path: Path, schema: Mapping[str, Any], records: list[Any]) -> Ite
 
 def _are_columns(values: list[list[Any]]) -> bool:
     """Return whether lists are the columns of a table, not the scores of each row by its id."""
-    return len({len(value) for value in values}) == 1 and (len(values[0]) > len(values) or not _numbers(values))
-
-
-def _numbers(values: list[list[Any]]) -> bool:
-    return all(isinstance(number, (int, float)) for value in values for number in value)
+    numeric = all(isinstance(number, (int, float)) for value in values for number in value)
+    return len({len(value) for value in values}) == 1 and (len(values[0]) > len(values) or not numeric)
 
 
 def _records(path: Path, items: list[Any]) -> Iterator[Mapping[str, Any]]:

@@ -73,17 +73,13 @@ def parse(content: bytes, place: object, budget: Budget) -> Any:
         raise DataError.at(place, "nested too deeply") from error
     except json.JSONDecodeError as error:
         raise DataError.at(place, f"no JSON, or cut off ({error.msg}, character {error.pos:,})") from error
-    except ValueError as error:
-        raise DataError.at(place, _fault(error)) from error
+    except ValueError as error:  # Python's message repeats all digits of a long number
+        reason = "a number has too many digits" if "digits" in str(error) else str(error)
+        raise DataError.at(place, reason) from error
 
 
 _DECODER = json.JSONDecoder(object_pairs_hook=reject_repeated_keys)
 _SIGNS = (b"[", b"{", b",", b":")  # each JSON value needs at least one of these
-
-
-def _fault(error: ValueError) -> str:
-    """Describe a fault of well-formed JSON; Python's message repeats all digits of a long number."""
-    return "a number has too many digits" if "digits" in str(error) else str(error)
 
 
 def refuse_outside_links(folder: Path, names: Iterable[str]) -> None:

@@ -144,9 +144,7 @@ def read(path: Path, choice: LogSelection = LogSelection()) -> TaskLog:
         notes=(
             *header.notes,
             *of_epochs,
-            *_count_notes(header, counts, epochs),
-            *_failure_notes(rows, samples),
-            *_limit_notes(samples),
+            *_notes(header, rows, counts, epochs),
             *measure.notes,
             *unclustered,
             *about,
@@ -351,37 +349,24 @@ def _target_labels(rows: Sequence[Sequence[Sample]], candidate: tuple[str, str])
     return label_written_answers(closed_targets(targets), targets, answers, _name(candidate))
 
 
-def _failure_notes(rows: Sequence[Sequence[Sample]], samples: Sequence[Sample]) -> Iterator[str]:
-    """Count the samples that failed, the rows that keep a score all the same, and samples run again or scored anew."""
-    size = f"{len(samples):,} sample{'s' if len(samples) > 1 else ''}"
-    failed = Counter(sample.failed for sample in samples if sample.failed)
-    if failed:
+def _notes(header: InspectHeader, rows: Sequence[Sequence[Sample]], counts: Ints, epochs: int) -> Iterator[str]:
+    """Count missing rows and epochs, failures, samples run again or scored anew, and those that a limit ended."""
+    samples = [sample for row in rows for sample in row]
+    if header.planned is not None and header.planned > len(rows):
+        yield Absence(f"The log is partial: it holds {len(rows)} of the {header.planned} samples that were to be run.")
+    if fewer := int(((counts > 0) & (counts < epochs)).sum()):
+        yield f"{fewer} of {len(rows)} rows have scores in only some of {epochs} epochs, and use these."
+    noun = "sample" if len(samples) == 1 else "samples"
+    size = f"{len(samples):,} {noun}"
+    if failed := Counter(sample.failed for sample in samples if sample.failed):
         states = listed(f"{name} {count:,}" for name, count in sorted(failed.items()))
-        yield f"Failed or invalid: {sum(failed.values()):,} of {size} ({states}); they have no score."
-    partly = sum(0 < sum(bool(sample.failed) for sample in row) < len(row) for row in rows)
-    if partly:
+        yield f"Failed or invalid: {failed.total():,} of {size} ({states}); they have no score."
+    if partly := sum(0 < sum(bool(sample.failed) for sample in row) < len(row) for row in rows):
         yield Absence(f"Failed or invalid in some epochs: {partly:,} of {len(rows):,} rows; the others count.")
     if retried := sum(sample.retried for sample in samples):
         yield f"Run again after an error: {retried:,} of {size}; the last run counts."
     if edited := sum(sample.edited for sample in samples):
         yield f"Scored anew after the run: {edited:,} of {size}; the new scores count."
-
-
-def _limit_notes(samples: Sequence[Sample]) -> Iterator[str]:
-    """Count the samples that a limit ended, by limit."""
-    counts = Counter(sample.limit for sample in samples if sample.limit)
-    if counts:
-        by_limit = listed(f"{name} {count}" for name, count in sorted(counts.items()))
-        noun, count = "sample" if len(samples) == 1 else "samples", sum(counts.values())
-        yield f"A limit ended {count} of {len(samples)} {noun} ({by_limit}); their scores count."
-
-
-def _count_notes(header: InspectHeader, counts: Ints, epochs: int) -> Iterator[str]:
-    """Report missing rows and epochs."""
-    if header.planned is not None and header.planned > len(counts):
-        yield Absence(
-            f"The log is partial: it holds {len(counts)} of the {header.planned} samples that were to be run."
-        )
-    fewer = int(((counts > 0) & (counts < epochs)).sum())
-    if fewer:
-        yield f"{fewer} of {len(counts)} rows have scores in only some of {epochs} epochs, and use these."
+    if limited := Counter(sample.limit for sample in samples if sample.limit):
+        by_limit = listed(f"{name} {count}" for name, count in sorted(limited.items()))
+        yield f"A limit ended {limited.total()} of {len(samples)} {noun} ({by_limit}); their scores count."

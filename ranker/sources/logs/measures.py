@@ -147,9 +147,8 @@ class MetricInfo:
         """True if the recorded number is the recomputed one."""
         if self.recorded is None or self.recomputed is None:
             return False
-        if self.recorded == self.recomputed:
-            return True
-        return abs(self.recorded - self.recomputed) <= CLOSE * max(1.0, abs(self.recorded))
+        difference = abs(self.recorded - self.recomputed)
+        return self.recorded == self.recomputed or difference <= CLOSE * max(1.0, abs(self.recorded))
 
     @property
     def holds(self) -> str:

@@ -144,7 +144,9 @@ def _parse_results(content: Any, task: str) -> Results:
     config = table_in(table_in(content, "configs"), task)
     delimiter = config.get("target_delimiter")
     higher = table_in(table_in(content, "higher_is_better"), task)
-    rows = table_in(table_in(content, "n-samples"), task).get("effective")
+    stated = table_in(content, "n-samples")
+    effective = {name: table_in(stated, name).get("effective") for name in stated}
+    sizes = {name: size if type(size) is int else None for name, size in effective.items()}
     aggregates = [entry for entry in list_in(config, "metric_list") if text_in(entry, "aggregation")]
     recorded = table_in(table_in(content, "results"), task)
     return Results(
@@ -159,10 +161,10 @@ def _parse_results(content: Any, task: str) -> Results:
         filters=tuple(
             name_of(entry.get("name")) for entry in list_in(config, "filter_list") if isinstance(entry, dict)
         ),
-        rows=rows if type(rows) is int else None,
+        rows=sizes.get(task),
         arguments=_arguments(content, config),
         seconds=_seconds(content),
-        run_rows=sum(_rows_of(counts) for counts in table_in(content, "n-samples").values()),
+        run_rows=sum(count for count in sizes.values() if count and count > 0),
     )
 
 
@@ -170,11 +172,6 @@ def _seconds(content: Any) -> float | None:
     """Return the time that a run states, written as a number or as text; None for what is none."""
     stated = number(content.get("total_evaluation_time_seconds")) if isinstance(content, dict) else None
     return stated if stated is not None and 0 < stated < math.inf else None
-
-
-def _rows_of(counts: Any) -> int:
-    rows = counts.get("effective") if isinstance(counts, dict) else None
-    return rows if type(rows) is int and rows > 0 else 0
 
 
 _OF_RUN = ("model_args", "limit", "gen_kwargs", "random_seed", "numpy_seed", "torch_seed", "fewshot_seed")
