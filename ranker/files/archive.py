@@ -137,11 +137,11 @@ class Archive:
                 fields[16],
             )
             begin = place + _ENTRY.size
-            name = content[begin : begin + lengths[0]]
+            name = content[begin : begin + lengths[0]].decode("utf-8" if flags & _UTF8 else "cp437", "replace")
             extra = content[begin + lengths[0] : begin + lengths[0] + lengths[1]]
             unpacked, packed, start = _large(extra, (unpacked, packed, start))
             place = begin + sum(lengths)
-            yield ArchiveMember(_name(name, flags), method, flags, checksum, packed, unpacked, start)
+            yield ArchiveMember(name, method, flags, checksum, packed, unpacked, start)
         if content[place : place + 4] == b"PK\1\2":
             raise DataError.at(self._place, "damaged (its list of parts is longer than it states)")
 
@@ -184,10 +184,6 @@ def _large(extra: bytes, sizes: tuple[int, int, int]) -> tuple[int, ...]:
             return tuple(values.pop(0) if size == _LARGE and values else size for size in sizes)
         offset += 4 + length
     return sizes
-
-
-def _name(raw: bytes, flags: int) -> str:
-    return raw.decode("utf-8" if flags & _UTF8 else "cp437", "replace")
 
 
 def _unpack(raw: bytes, part: ArchiveMember, place: str) -> bytes:

@@ -37,7 +37,6 @@ class Columns:
     """Content of a file. The type of a column is that of all its cells.
 
     Attributes:
-        origin: the file, for messages.
         size: n, the number of rows.
         cells: column -> (n,) a pyarrow array of texts, numbers or truth values, which may be dictionary-encoded; null
             where a cell is empty: it is blank, null or nan.
@@ -48,7 +47,6 @@ class Columns:
         order: the columns in the order of the file.
         stands: (n,) number of each row's line or row; None for rows from 1.
         unit: unit of these numbers.
-        limits: bounds of what was read.
         absent: column of the file -> (n,) the rows that do not name it, as rows of JSON may; none where all do.
         empty_lists: column of lists in `groups` -> (n,) the rows whose list is there, and empty.
         numbers: (n,) number of each row among all rows of the file, from 1; None where all rows are here.

@@ -32,7 +32,6 @@ class Draw:
         texts: texts of rows that are read in any case, the first row of each.
         filled: names of columns, lower case; rows with a cell in the first of these that they have are read in any
             case, unless more than `most` have.
-        seed: random seed.
     """
 
     most: int
@@ -113,7 +112,6 @@ class DrawnRecords(NamedTuple):
         records: the drawn rows, in order, and among them rows that show a type of cell that no drawn row has.
         places: (n,) positions of the drawn rows in `records`.
         numbers: (n,) their numbers among all rows of the file, from 1.
-        size: number of rows of the file.
     """
 
     records: list[Record]

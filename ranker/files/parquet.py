@@ -275,15 +275,8 @@ def _parts(column: Any, limits: Limits) -> dict[str, Any] | None:
         return None
     if not is_text(inner) and pa.types.is_dictionary(inner):
         return None
-    parts = {}
-    for index in range(longest):
-        long = pc.greater(pc.list_value_length(column), index)
-        long_enough = pc.if_else(long, column, pa.nulls(1, column.type)[0])
-        chunks = [chunk.drop_null() for chunk in long_enough.chunks]
-        values = pa.chunked_array([pc.list_element(chunk, index) for chunk in chunks], inner).combine_chunks()
-        nulls = pa.nulls(len(column), inner)
-        parts[str(index)] = pc.replace_with_mask(nulls, pc.fill_null(long, False).combine_chunks(), values)
-    return parts
+    padded = pc.list_slice(column, 0, longest, return_fixed_size_list=True)
+    return {str(index): pc.list_element(padded, index) for index in range(longest)}
 
 
 def _check_texts(path: Path, name: str, values: Any) -> None:

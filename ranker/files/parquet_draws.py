@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -38,15 +38,6 @@ class _Part:
     block: int
 
 
-@dataclass
-class _HeldBlocks:
-    """Rows that are in memory: blocks of the table, their places in it, and their size."""
-
-    blocks: list[Any] = field(default_factory=list)
-    rows: list[Ints] = field(default_factory=list)
-    size: int = 0
-
-
 def draw_parquet(
     path: Path,
     files: Sequence[Path],
@@ -70,22 +61,25 @@ def draw_parquet(
     names = [name for name in parts[0].schema.names if all(name in part.names for part in parts)]
     size = sum(part.size for part in parts)
     sampled, pins = sample_rows(size, draw.most, draw.seed), PinnedRows(draw)
-    held, longest = _HeldBlocks(), _Longest()
+    blocks: list[Any] = []
+    places: list[Ints] = []
+    lengths: dict[str, int] = {}
+    held = 0
     for part in parts:
         for start, block in _blocks(part, names, streamed):
             pinned = _pinned(pins, block, start, draw)
             within_block = (
                 sampled[np.searchsorted(sampled, start) : np.searchsorted(sampled, start + len(block))] - start
             )
-            chosen = np.unique(np.concatenate([within_block, pinned, longest.rows(block)]))
+            chosen = np.unique(np.concatenate([within_block, pinned, _longest(block, lengths)]))
             if len(chosen):
-                held.blocks.append(block.take(pa.array(chosen)))
-                held.rows.append(chosen + start)
-                held.size += held.blocks[-1].nbytes
-                limits.check(part.path, "file", held.size)
-    rows = np.concatenate([np.zeros(0, dtype=np.int64), *held.rows])
+                blocks.append(block.take(pa.array(chosen)))
+                places.append(chosen + start)
+                held += blocks[-1].nbytes
+                limits.check(part.path, "file", held)
+    rows = np.concatenate([np.zeros(0, dtype=np.int64), *places])
     fields = pa.schema([parts[0].schema.field(name) for name in names])
-    table = pa.Table.from_batches(held.blocks, None if held.blocks else fields)
+    table = pa.Table.from_batches(blocks, None if blocks else fields)
     drawn = np.isin(rows, np.union1d(sampled, np.array(sorted(pins.rows), dtype=np.int64)))
     columns = _columns(path, parts, table, rows, limits, nested)
     return columns.drawn(np.flatnonzero(drawn), rows[drawn] + 1, size)
@@ -165,23 +159,17 @@ def _pinned(pins: PinnedRows, block: Any, start: int, draw: Draw) -> Ints:
     )
 
 
-class _Longest:
-    """The longest lists of each column so far: the type of a column of lists depends on it."""
-
-    def __init__(self) -> None:
-        self._lengths: dict[str, int] = {}
-
-    def rows(self, block: Any) -> Ints:
-        """Return the rows of a block with a list longer than any before, one for each column of lists."""
-        rows = []
-        for column in block.schema:
-            if str(column.type).split("<")[0] in parquet.LISTS:
-                lengths = pc.fill_null(pc.list_value_length(block.column(column.name)), 0)
-                longest = pc.max(lengths).as_py() or 0
-                if longest > self._lengths.get(column.name, 0):
-                    self._lengths[column.name] = longest
-                    rows.append(pc.index(lengths, pa.scalar(longest, lengths.type)).as_py())
-        return np.array(rows, dtype=np.int64)
+def _longest(block: Any, lengths: dict[str, int]) -> Ints:
+    """Return the rows of a block with a column's longest list so far, on which the column's type depends."""
+    rows = []
+    for column in block.schema:
+        if str(column.type).split("<")[0] in parquet.LISTS:
+            sizes = pc.fill_null(pc.list_value_length(block.column(column.name)), 0)
+            longest = pc.max(sizes).as_py() or 0
+            if longest > lengths.get(column.name, 0):
+                lengths[column.name] = longest
+                rows.append(pc.index(sizes, pa.scalar(longest, sizes.type)).as_py())
+    return np.array(rows, dtype=np.int64)
 
 
 def _columns(

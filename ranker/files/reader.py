@@ -62,7 +62,38 @@ def read_columns(
         UsageError: its name does not end in a known way.
         DataError: it cannot be read, is larger than `limits`, malformed, or holds no row.
     """
-    columns = _read(path, encoding, limits, nested, form, header, draw, plain_column)
+    files = [path] if draw is None else table_files(path)
+    ending, streamed = check_ending(files[0], form), limits
+    if draw is not None and ending in (*_LINES, PARQUET):  # the limit holds for the rows that are drawn
+        streamed = replace(limits, file=max(limits.pool, limits.file))
+    for file in files:
+        text.check_file(file, streamed)
+    if ending in (*_LINES, ".json"):
+        text.check_unpacked(path, streamed)
+    if ending == PARQUET and draw is None:
+        from ranker.files import parquet
+
+        columns = parquet.read_parquet(path, limits, nested)
+    elif ending == PARQUET:
+        from ranker.files import parquet_draws
+
+        columns = parquet_draws.draw_parquet(path, files, draw, limits, streamed, nested)
+    elif ending in (".npy", ".npz"):
+        from ranker.files import npy
+
+        columns = npy.read_npy(path, limits)
+        if draw is not None:
+            rows = sample_rows(columns.size, draw.most, draw.seed)
+            columns = columns.drawn(rows, rows + 1, columns.size)
+    elif header:
+        columns = _collect(separated.without_header(path, header, encoding, limits), draw, str(path), "line", limits)
+    else:
+        unit = "line" if ending in _LINES else "row"
+        columns = _collect(_records(path, ending, encoding, streamed, plain_column), draw, str(path), unit, limits)
+        if ending in (".csv", ".txt") and separated.has_semicolons(path, encoding, streamed):
+            from ranker.files.decimals import with_points
+
+            columns = with_points(columns)
     if not columns.size and not empty:
         raise DataError.of(path, "holds no row")
     return columns
@@ -87,51 +118,6 @@ def check_ending(path: Path, form: str = "") -> str:
             allowed=ENDINGS,
         )
     return ending
-
-
-def _read(
-    path: Path,
-    encoding: str,
-    limits: Limits,
-    nested: Collection[str],
-    form: str,
-    header: Sequence[str],
-    draw: Draw | None,
-    plain_column: str,
-) -> Columns:
-    files = [path] if draw is None else table_files(path)
-    ending, streamed = check_ending(files[0], form), limits
-    if draw is not None and ending in (*_LINES, PARQUET):  # the limit holds for the rows that are drawn
-        streamed = replace(limits, file=max(limits.pool, limits.file))
-    for file in files:
-        text.check_file(file, streamed)
-    if ending in (*_LINES, ".json"):
-        text.check_unpacked(path, streamed)
-    if ending == PARQUET and draw is None:
-        from ranker.files import parquet
-
-        return parquet.read_parquet(path, limits, nested)
-    if ending == PARQUET:
-        from ranker.files import parquet_draws
-
-        return parquet_draws.draw_parquet(path, files, draw, limits, streamed, nested)
-    if ending in (".npy", ".npz"):
-        from ranker.files import npy
-
-        columns = npy.read_npy(path, limits)
-        if draw is None:
-            return columns
-        rows = sample_rows(columns.size, draw.most, draw.seed)
-        return columns.drawn(rows, rows + 1, columns.size)
-    if header:
-        return _collect(separated.without_header(path, header, encoding, limits), draw, str(path), "line", limits)
-    unit = "line" if ending in _LINES else "row"
-    columns = _collect(_records(path, ending, encoding, streamed, plain_column), draw, str(path), unit, limits)
-    if ending not in (".csv", ".txt") or not separated.has_semicolons(path, encoding, streamed):
-        return columns
-    from ranker.files.decimals import with_points
-
-    return with_points(columns)
 
 
 def table_files(path: Path) -> list[Path]:

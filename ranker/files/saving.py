@@ -16,16 +16,13 @@ _OPEN = re.compile(r"/proc/(?:self|\d+)/fd/(\d+)")
 
 
 def save(path: Path, content: bytes, confirm: Callable[[], bool] = lambda: True) -> bool:
-    """Replace a file as a whole, or leave it as it is: write a temporary file, sync it, and rename it.
+    """Replace a file as a whole: write a temporary file, sync it, and rename it. Return False if it was left as it is.
 
     A link stays a link, and its target is replaced. A file keeps its mode and its owner. Pipes, devices and files that
     this process has open, such as /dev/stdout, are written to directly.
 
     Args:
         confirm: called right before the file is replaced; False leaves it as it is.
-
-    Returns:
-        Whether it was written.
 
     Raises:
         OSError: it cannot be written, is read-only, or would have another owner.

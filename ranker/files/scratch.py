@@ -15,19 +15,15 @@ PREFIX = "rank-models-tmp-"
 NAME = re.compile(rf"{PREFIX}[a-z0-9_]{{8}}")
 """Pattern of the folders' names: every folder with such a name and no lock is removed."""
 
-
 NASCENT = 60.0
 """Seconds after which a folder that has not got its name yet belongs to a process that was killed meanwhile."""
 
 
 class Scratch:
-    """Temporary folder of this process; `close` removes it, at the latest when it is no longer referenced.
+    """Temporary folder of this process, below `folder` or the system's; `close` removes it, or the garbage collector.
 
     It is locked as long as the process lives. The next `Scratch` removes folders that killed processes left, since
     these have no lock.
-
-    Args:
-        folder: its parent; None for the system's temporary one.
 
     Attributes:
         path: of it; it is empty at first.

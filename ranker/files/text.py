@@ -22,7 +22,6 @@ BLOCK = 1 << 16
 GZIP = b"\x1f\x8b"
 """Start of a gzip file."""
 
-
 NEAR_FILE = 0.8
 """Least likeness of the names, without endings, of a missing file and one that is there, as `difflib` measures it."""
 

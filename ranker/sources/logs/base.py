@@ -40,7 +40,6 @@ class LogSelection:
         reducer: Inspect: reducer of the epochs of a row: see `epochs.REDUCERS`.
         cluster: field of a row (lm-evaluation-harness: of ``doc``; Inspect: of ``metadata``) that groups dependent
             rows.
-        limits: size limits of reading.
     """
 
     metric: str | None = None
@@ -100,7 +99,6 @@ class TaskLog:
         prompt_hashes: (N,) of the model's input; if two logs differ, their prompts do. "" if unknown.
         outcomes: (N,) float64 metric of each row, reduced over the epochs that have one; nan if unknown.
         counts: (N,) int64 number of epochs behind an outcome.
-        epochs: number of planned epochs.
         state: (N,) `ANSWERED`, `NO_ANSWER` (asked but not answered: wrong) or `ERROR` (failed, or not scored). A
             `MISSING` row is in no log; joining logs finds it.
         labels: (C,) the choices, if they are the same on all rows; else ().
@@ -109,7 +107,6 @@ class TaskLog:
         scores: (N, C) log-likelihoods of the labels as the metric compares them, nan for none; or None. They are not
             log-probabilities: their softmax is not calibrated.
         clusters: (N,) groups of dependent rows, or None.
-        notes: for readers of the results, in sentences.
         usage: what the answers took, row by row; None if nothing is known of it.
 
     Raises:

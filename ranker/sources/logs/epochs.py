@@ -21,17 +21,9 @@ RIGHT = 1.0
 """Least score of an epoch that counts as right."""
 
 
-def _mode(values: Floats, epochs: int) -> float:
-    return float(Counter(values.tolist()).most_common(1)[0][0])
-
-
 def _majority(values: Floats, epochs: int) -> float:
     value, count = Counter(values.tolist()).most_common(1)[0]
     return float(value) if 2 * count > epochs else math.nan
-
-
-def _at_least(values: Floats, k: int) -> float:
-    return float((values >= RIGHT).sum() >= k)
 
 
 def _pass_at(values: Floats, k: int) -> float:
@@ -45,13 +37,17 @@ def _pass_k(values: Floats, k: int) -> float:
 REDUCERS: Mapping[str, Callable[[Floats, int], float]] = {
     MEAN: lambda values, epochs: float(values.mean()),
     "median": lambda values, epochs: float(np.median(values)),
-    "mode": _mode,
+    "mode": lambda values, epochs: float(Counter(values.tolist()).most_common(1)[0][0]),
     "majority": _majority,
     "max": lambda values, epochs: float(values.max()),
 }
 """Reducer -> function of the recorded scores and the number of epochs."""
 
-OF_K: Mapping[str, Callable[[Floats, int], float]] = {"at_least": _at_least, "pass_at": _pass_at, "pass_k": _pass_k}
+OF_K: Mapping[str, Callable[[Floats, int], float]] = {
+    "at_least": lambda values, k: float((values >= RIGHT).sum() >= k),
+    "pass_at": _pass_at,
+    "pass_k": _pass_k,
+}
 """Reducer with a number k after its name, `pass_at_2` -> function of the recorded scores and k."""
 
 NAMES = (*REDUCERS, *(f"{name}_K" for name in OF_K))

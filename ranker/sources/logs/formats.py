@@ -50,27 +50,21 @@ class LogFormat(Protocol):
 
     def claims(self, path: Path, start: bytes, limits: Limits) -> bool:
         """Return True if a file, of which the first bytes are given, is a log of the program; or raise a DataError."""
-        ...
 
     def task_of(self, path: Path, limits: Limits) -> str:
         """Return the name of a log's task, or raise a DataError."""
-        ...
 
     def find(self, folder: Path, names: Sequence[str], limits: Limits) -> tuple[list[FoundLog], list[str]]:
         """List the logs of a folder among files that it claims, and errors of those that cannot be read."""
-        ...
 
     def groups(self, folder: Path, logs: Sequence[FoundLog], limits: Limits) -> Mapping[str, tuple[str, ...]]:
         """Return group of tasks -> its tasks."""
-        ...
 
     def trouble(self, log: FoundLog, limits: Limits) -> str:
         """Return why a log is incomplete, or raise a DataError; "" if it is complete."""
-        ...
 
     def read(self, path: Path, choice: LogSelection) -> TaskLog:
         """Read a log, or raise a DataError."""
-        ...
 
 
 def formats() -> dict[str, LogFormat]:

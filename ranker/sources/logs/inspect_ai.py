@@ -105,7 +105,10 @@ def read(path: Path, choice: LogSelection = LogSelection()) -> TaskLog:
     rows = _rows(samples)
     firsts = [row[0] for row in rows]
     values = [np.array([_value(sample, candidate) for sample in row]) for row in rows]
-    _check_finite(path, rows, values)
+    infinite = [row[0].key for row, scores in zip(rows, values, strict=True) if np.isinf(scores).any()]
+    if infinite:
+        reason = f"a score of the sample {infinite[0]!r} is infinite, or too large a number"
+        raise DataError.at(path, reason, value=infinite[0])
     counts = np.array([int((~np.isnan(scores)).sum()) for scores in values], dtype=np.int64)
     epochs = max(header.epochs, max(sample.epoch for sample in samples) if len(samples) > len(rows) else 1)
     clusters, unclustered = _clusters(header, candidate[0], firsts, choice.cluster)
@@ -220,14 +223,6 @@ def _value(sample: Sample, candidate: tuple[str, str], void: bool = False) -> fl
     """Return the score of a sample; nan without one. That of a sample that failed counts only if `void`."""
     mark = sample.marks.get(candidate) or (sample.void.get(candidate) if void else None)
     return math.nan if mark is None or mark.value is None else mark.value
-
-
-def _check_finite(path: Path, rows: Sequence[Sequence[Sample]], values: Sequence[Floats]) -> None:
-    for row, scores in zip(rows, values, strict=True):
-        if np.isinf(scores).any():
-            raise DataError.at(
-                path, f"a score of the sample {row[0].key!r} is infinite, or too large a number", value=row[0].key
-            )
 
 
 def _reducer(

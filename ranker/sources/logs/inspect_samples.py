@@ -54,7 +54,6 @@ class Sample:
         key: its id, as text.
         position: the id if it is a number from 1, which may be a mere position; else 0.
         epoch: from 1.
-        text: of the question.
         target_hash, prompt_hash: of the right answer, and of the model's input; "" if not logged, or if the sample
             failed, since the length of its input is then unknown.
         choices: possible answers; () if any.
@@ -96,17 +95,14 @@ class InspectHeader:
     Attributes:
         task, model, version: names, and the program's version; "" if not stated.
         created: start of the run; "" if not stated.
-        epochs: planned runs of each sample.
         size: number of samples of the data, of which a part may have been run.
         planned: number of samples to be run; None if not stated.
-        complete: the run ended well.
         arguments: of the task and the model, by name, as JSON.
         reducers: of the epochs of a sample, several for several numbers; () if not stated.
         recorded: (scorer, part of its value, reducer) -> metric -> its aggregate. A part is "" for all of it, a reducer
             "" if none is named.
         clusters: scorer -> field of the samples' metadata by which its standard errors are clustered.
         setup: hash of the solver's steps and of the arguments of it and the task; "" if not stated.
-        notes: on the log, in sentences.
     """
 
     task: str = ""

@@ -43,7 +43,6 @@ class WrittenAnswer(NamedTuple):
     """An answer in words.
 
     Attributes:
-        row: that it answers.
         text: the answer as it was compared with the right one.
         value: its recorded score; nan for none.
     """

@@ -62,7 +62,6 @@ ACC = "acc"
 UNFILTERED = "none"
 """Name in results of the filter that leaves answers as they are."""
 
-
 _ROW = re.compile(rb'\{\s*"doc_id"\s*:')
 
 

@@ -37,8 +37,6 @@ class LogRow:
             else: it was wrong in some versions.
         filter: its filter; None if not named.
         response_hash: of the model's output before any filter; "" if not needed.
-        text: of the document.
-        target: the right answer, as written.
         values: metric -> its value, or the number computed from a pair; None if it is no number.
         weights: metric whose value is a pair with a number -> weight of this number, 1 for none.
         pairs: metric whose value is (right label, predicted label) -> the pair.
@@ -227,7 +225,9 @@ def _likelihoods(
     answers: Sequence[Any], requests: list[tuple[str, str]]
 ) -> tuple[tuple[float, ...], list[tuple[str, str]]]:
     """Return the log-likelihoods of the choices and their requests; () if the model was asked to write."""
-    values = [number(pair[0]) for pair in answers if isinstance(pair, list) and len(pair) == 2 and _greedy(pair[1])]
+    pairs = [answer for answer in answers if isinstance(answer, list) and len(answer) == 2]
+    # the second of a pair tells whether the model would have written the choice
+    values = [number(first) for first, second in pairs if isinstance(second, bool) or second in ("True", "False")]
     if not values or len(values) < len(answers) or None in values:
         return (), requests
     half = len(requests) // 2  # for mutual information each choice is asked again after an empty prompt: no choices
@@ -235,11 +235,6 @@ def _likelihoods(
     if twice and requests[0][0] and not any(prompt for prompt, _ in requests[half:]):
         values, requests = values[:half], requests[:half]
     return tuple(value for value in values if value is not None), requests
-
-
-def _greedy(value: Any) -> bool:
-    """Return True if a value tells whether the model would have written a choice."""
-    return isinstance(value, bool) or value in ("True", "False")
 
 
 def _choice_texts(requests: Sequence[tuple[str, str]]) -> tuple[str, ...]:

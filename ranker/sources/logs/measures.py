@@ -29,7 +29,6 @@ class Aggregate:
     """Function from N rows to one number.
 
     Attributes:
-        words: its description.
         compute: (N,) values and (N,) weights -> the number.
         falls: it falls as the values of rows rise, so that better rows make a smaller number.
         holds: content of such a row; "" for the metric's own value.

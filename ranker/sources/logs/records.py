@@ -82,7 +82,6 @@ class RecordModule(Protocol):
 
     def read(self, path: Path) -> LogRecords:
         """Read a log, or raise a ValueError that says what is wrong with it."""
-        ...
 
 
 class RecordFormat:

@@ -37,7 +37,6 @@ class Results:
         filters: names of its filters, in order; () for a single one, or none named.
         rows: number of requested rows; None if not stated.
         arguments: of the task, by name, as JSON.
-        notes: on the results, in sentences.
         seconds: time of the whole run, of all its tasks; None if not stated.
         run_rows: number of rows of all its tasks.
     """
@@ -144,6 +143,7 @@ def _parse_results(content: Any, task: str) -> Results:
     config = table_in(table_in(content, "configs"), task)
     delimiter = config.get("target_delimiter")
     higher = table_in(table_in(content, "higher_is_better"), task)
+    seconds = number(content.get("total_evaluation_time_seconds")) if isinstance(content, dict) else None
     stated = table_in(content, "n-samples")
     effective = {name: table_in(stated, name).get("effective") for name in stated}
     sizes = {name: size if type(size) is int else None for name, size in effective.items()}
@@ -163,15 +163,9 @@ def _parse_results(content: Any, task: str) -> Results:
         ),
         rows=sizes.get(task),
         arguments=_arguments(content, config),
-        seconds=_seconds(content),
+        seconds=seconds if seconds is not None and 0 < seconds < math.inf else None,
         run_rows=sum(count for count in sizes.values() if count and count > 0),
     )
-
-
-def _seconds(content: Any) -> float | None:
-    """Return the time that a run states, written as a number or as text; None for what is none."""
-    stated = number(content.get("total_evaluation_time_seconds")) if isinstance(content, dict) else None
-    return stated if stated is not None and 0 < stated < math.inf else None
 
 
 _OF_RUN = ("model_args", "limit", "gen_kwargs", "random_seed", "numpy_seed", "torch_seed", "fewshot_seed")

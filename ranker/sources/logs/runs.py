@@ -93,6 +93,7 @@ def average_runs(logs: Sequence[TaskLog], names: Sequence[str]) -> TaskLog:
     outcomes = np.array([np.nanmean(scores) if not np.isnan(scores).all() else math.nan for scores in values])
     silent = [all(log.state[n] in (NO_ANSWER, ERROR) for log, n in entries) for entries in rows]
     state = np.where(np.isnan(outcomes), ERROR, np.where(silent, NO_ANSWER, ANSWERED))
+    prompts = [{log.prompt_hashes[n] for log, n in entries} for entries in rows]
     groups = [next((log.clusters[n] for log, n in entries if log.clusters is not None), "") for entries in rows]
     fewer = sum(len(entries) < len(logs) for entries in rows)
     failed = sum(any(log.state[n] == ERROR for log, n in entries) for entries in rows) - int((state == ERROR).sum())
@@ -107,7 +108,7 @@ def average_runs(logs: Sequence[TaskLog], names: Sequence[str]) -> TaskLog:
         references=tuple(entries[0][0].references[entries[0][1]] for entries in rows),
         texts=tuple(entries[0][0].texts[entries[0][1]] for entries in rows),
         target_hashes=tuple(entries[0][0].target_hashes[entries[0][1]] for entries in rows),
-        prompt_hashes=tuple(_common({log.prompt_hashes[n] for log, n in entries}) for entries in rows),
+        prompt_hashes=tuple(min(hashes) if len(hashes) == 1 else "" for hashes in prompts),
         outcomes=outcomes,
         counts=np.array([sum(int(log.counts[n]) for log, n in entries) for entries in rows], dtype=np.int64),
         epochs=sum(log.epochs for log in logs),
@@ -118,10 +119,6 @@ def average_runs(logs: Sequence[TaskLog], names: Sequence[str]) -> TaskLog:
         usage=mean_over([log.usage and log.usage.at(stands) for log, stands in zip(logs, of_keys, strict=True)]),
         notes=(f"Each row is the mean of {len(logs)} runs: {listed(names)}.", *partial, *of_failed, *notes),
     )
-
-
-def _common(hashes: set[str]) -> str:
-    return next(iter(hashes)) if len(hashes) == 1 else ""
 
 
 def _differing(runs: Sequence[FoundLog]) -> list[list[str]]:
