@@ -144,6 +144,7 @@ def samples_of(
                 reason = f"answers the sample {sample.key!r} twice in epoch {sample.epoch}"
                 raise DataError.at(path, reason, value=sample.key)
             samples[sample.key, sample.epoch] = sample
+            limits.check(path, "log_rows", len(samples))
     if not samples:
         raise DataError.of(path, "holds no sample; were samples left out of it (no-log-samples)?")
     return header, tuple(samples.values())
@@ -162,21 +163,19 @@ def _read(stream: IO[bytes], path: Path, limits: Limits) -> tuple[InspectHeader,
         content = files.parse(files.read_whole(path, limits), path, budget)
         if not isinstance(content, dict) or not isinstance(content.get("eval"), dict):
             raise DataError.of(path, "is no log of Inspect (it needs `eval` and `samples`)")
-        return _header(content, path), _samples_of_json(content.get("samples"), path, limits)
+        return _header(content, path), _samples_of_json(content.get("samples"), path)
     archive = Archive(stream if stream.seekable() else io.BytesIO(files.read_whole(path, limits)), path, limits)
     names = [name for name in archive.parts if _SAMPLE.fullmatch(name)]
     header = _archive_header(archive, path, budget)
     if again := len(archive.repeated.intersection(names)):
         note = f"{again} samples occur in the archive more than once; the last of each counts."
         header = replace(header, notes=(*header.notes, note))
-    limits.check(path, "log_rows", len(names))
     return header, ((f"{path}, part {name[:200]!r}", _part(archive, name, path, budget)) for name in names)
 
 
-def _samples_of_json(samples: Any, path: Path, limits: Limits) -> Iterator[tuple[str, Any]]:
+def _samples_of_json(samples: Any, path: Path) -> Iterator[tuple[str, Any]]:
     if not isinstance(samples, list | None):
         raise DataError.about("samples", "must be a list", place=path)
-    limits.check(path, "log_rows", len(samples or ()))
     yield from ((f"{path}, sample {number}", sample) for number, sample in enumerate(samples or (), 1))
 
 
