@@ -76,8 +76,8 @@ def _columns(path: Path, limits: Limits, nested: Collection[str], once: bool) ->
                     raise ValueError(f"it states {about.num_rows:,} rows, and has {table.num_rows:,}")
                 for name in names:
                     unpack(path, name, table.column(name), parts, limits, name in nested)
-    names = number_names(path, schema, limits)
-    return columns_of(path, schema, np.arange(about.num_rows), parts, names, limits)
+    labels = number_names(path, schema, limits)
+    return columns_of(path, schema, np.arange(about.num_rows), parts, labels, limits)
 
 
 def columns_of(

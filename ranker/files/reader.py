@@ -70,14 +70,14 @@ def read_columns(
         text.check_file(file, streamed)
     if ending in (*_LINES, ".json"):
         text.check_unpacked(path, streamed)
-    if ending == PARQUET and draw is None:
-        from ranker.files import parquet
-
-        columns = parquet.read_parquet(path, limits, nested)
-    elif ending == PARQUET:
+    if ending == PARQUET and draw is not None:
         from ranker.files import parquet_draws
 
         columns = parquet_draws.draw_parquet(path, files, draw, limits, streamed, nested)
+    elif ending == PARQUET:
+        from ranker.files import parquet
+
+        columns = parquet.read_parquet(path, limits, nested)
     elif ending in (".npy", ".npz"):
         from ranker.files import npy
 
