@@ -109,7 +109,11 @@ def label_studio(path: Path, tasks: Iterator[Mapping[str, Any]]) -> Iterator[Rec
         if not isinstance(columns, dict) or not isinstance(annotations, list):
             raise DataError.at(place, "no `data` and `annotations`, as Label Studio writes them")
         try:
-            true = [each for each in annotations if each.get("ground_truth") and not each.get("was_cancelled")]
+            true = [
+                annotation
+                for annotation in annotations
+                if annotation.get("ground_truth") and not annotation.get("was_cancelled")
+            ]
             left_out += len(annotations) - len(true or annotations)
             for annotation in true or annotations:
                 number += 1

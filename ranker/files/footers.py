@@ -96,9 +96,9 @@ def _value(
         head, value = content[offset], []
         count, offset = _number(content, offset + 1) if head >> 4 == 15 else (head >> 4, offset + 1)
         for _ in range(count):
-            found, offset = _value(content, offset, head & 15, wanted, in_list=True)
+            element, offset = _value(content, offset, head & 15, wanted, in_list=True)
             if wanted is not None:
-                value.append(found)
+                value.append(element)
     elif kind == _MAP:
         count, offset = _number(content, offset)
         kinds = content[offset] if count else 0

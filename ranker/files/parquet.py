@@ -158,17 +158,17 @@ def readable_columns(
     check_distinct(path, "columns", schema.names)
     limits.check(path, "columns", len(schema.names))
     sizes = stated_sizes(path, file, limits)
-    read = {
+    columns = {
         column.name: sizes[column.name]
         for column in schema
         if not pa.types.is_nested(column.type)
         or column.name in nested
         or _is_short(column.type, sizes[column.name].values, file.metadata.num_rows, limits)
     }
-    unpacked = sum(column.size for column in read.values())
+    unpacked = sum(column.size for column in columns.values())
     limits.check(path, "file", unpacked)
     limits.check_ratio(path, unpacked, os.path.getsize(path))
-    return read
+    return columns
 
 
 def _is_short(kind: Any, values: int, rows: int, limits: Limits) -> bool:

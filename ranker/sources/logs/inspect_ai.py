@@ -72,12 +72,12 @@ def task_of(path: Path, limits: Limits) -> str:
 def find(folder: Path, names: Sequence[str], limits: Limits) -> tuple[list[FoundLog], list[str]]:
     """List logs, and errors of those that cannot be read."""
 
-    def found(path: Path) -> FoundLog:
+    def of_file(path: Path) -> FoundLog:
         header, stamp = header_of(path, limits), _STAMP.match(path.name)
         time = header.created or (stamp[0] if stamp else "")
         return FoundLog(path, name, header.model, header.task, time, header.arguments)
 
-    return each_log(folder, names, found)
+    return each_log(folder, names, of_file)
 
 
 def groups(folder: Path, logs: Sequence[FoundLog], limits: Limits) -> Mapping[str, tuple[str, ...]]:

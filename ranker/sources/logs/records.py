@@ -107,11 +107,11 @@ class RecordFormat:
     def find(self, folder: Path, names: Sequence[str], limits: Limits) -> tuple[list[FoundLog], list[str]]:
         """List logs, and errors of those that cannot be read."""
 
-        def found(path: Path) -> FoundLog:
+        def of_file(path: Path) -> FoundLog:
             log = self._read(path, limits)
             return FoundLog(path, self.name, log.model, log.task, log.time)
 
-        return each_log(folder, names, found)
+        return each_log(folder, names, of_file)
 
     def groups(self, folder: Path, logs: Sequence[FoundLog], limits: Limits) -> Mapping[str, tuple[str, ...]]:
         """Return {}: tasks are in no group."""
