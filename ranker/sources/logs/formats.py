@@ -32,7 +32,7 @@ class LogFormat(Protocol):
         name: of the program, in logs and options.
         program: its name in messages.
         about: description of its files.
-        named: pattern of the names of files that should be its logs, without ``.gz``; "" if no name tells.
+        file_pattern: of the names of files that should be its logs, without ``.gz``; "" if no name tells.
         endings: of file names by which its reader reports the fault of a file that no format claims.
         options: of logs, that it alone reads.
         by_text: True if the texts of rows must be the same in all logs of a task.
@@ -42,7 +42,7 @@ class LogFormat(Protocol):
     name: str
     program: str
     about: str
-    named: str
+    file_pattern: str
     endings: tuple[str, ...]
     options: frozenset[str]
     by_text: bool
@@ -117,7 +117,7 @@ def program_of(path: Path, limits: Limits = LIMITS, known_formats: Collection[Lo
 
 def is_named(form: LogFormat, file: str) -> bool:
     """Return True if a file of that name should be a log of a format."""
-    return fnmatchcase(file.removesuffix(".gz"), form.named)
+    return fnmatchcase(file.removesuffix(".gz"), form.file_pattern)
 
 
 def task_of(path: Path, limits: Limits = LIMITS) -> str:

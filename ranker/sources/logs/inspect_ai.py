@@ -47,7 +47,7 @@ from ranker.tasks.text_scores import is_text_metric
 
 name, program = "inspect", "Inspect"
 about = "Inspect: NAME.eval, or NAME.json if its log format is json"
-named = "*.eval"
+file_pattern = "*.eval"
 endings: tuple[str, ...] = (".eval", ".json")
 options = frozenset({"scorer", "reducer"})
 by_text = names_models = True

@@ -51,7 +51,7 @@ from ranker.tasks.text_scores import is_text_metric
 
 name, program = "lm-eval", "lm-evaluation-harness"
 about = "lm-evaluation-harness with log_samples: samples_TASK_TIME.jsonl, beside results_TIME.json"
-named = "samples_*"
+file_pattern = "samples_*"
 endings: tuple[str, ...] = (".jsonl",)
 options = frozenset({"filter"})
 by_text = names_models = False

@@ -87,7 +87,7 @@ class RecordModule(Protocol):
 class RecordFormat:
     """Format of logs that a package brings; a `ranker.sources.logs.formats.LogFormat`."""
 
-    named = ""
+    file_pattern = ""
     endings: tuple[str, ...] = ()
     options = frozenset[str]()
     by_text = names_models = True
