@@ -17,10 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ranker.errors import Assumption, DataError, listed
-from ranker.files.archive import Archive
 from ranker.files.columns import Record
-from ranker.files.shapes import of_lines
-from ranker.limits import LIMITS, Limits, open_regular
 
 log = logging.getLogger(__name__)
 
@@ -160,28 +157,3 @@ def _who(person: Any) -> str:
     if isinstance(person, dict):
         return str(person.get("email") or person.get("id") or "")
     return "" if person is None else str(person)
-
-
-def doccano(path: Path, limits: Limits = LIMITS) -> Iterator[Record]:
-    """Yield the lines of each annotator, whose name is that of a file of the archive."""
-    number = 0
-    try:
-        with os.fdopen(open_regular(path), "rb") as raw:
-            archive = Archive(raw, path, limits, parts="members", size="json", total="json")
-            if archive.repeated:
-                raise DataError.at(path, f"two files are named {min(archive.repeated)!r}", value=min(archive.repeated))
-            for member in archive.parts:
-                if not member.endswith(".jsonl"):
-                    continue
-                content = archive.read(member).decode("utf-8-sig")
-                limits.check_objects(path, content)
-                lines = (
-                    (number_of_line, line)
-                    for number_of_line, line in enumerate(io.StringIO(content), 1)
-                    if line.strip()
-                )
-                for _, cells in of_lines(f"{path}, {member}", lines):
-                    number += 1
-                    yield number, {**cells, "annotator": Path(member).stem}
-    except (OSError, ValueError) as error:
-        raise DataError.unreadable(path, error) from error
