@@ -15,20 +15,18 @@ from pathlib import Path
 import numpy as np
 
 from factors.types import Bools, Floats
-from ranker import rank
+from ranker import Ranking, rank
 from ranker.datasets import sets
 from ranker.errors import UsageError
 from ranker.report import csv
-from ranker.results.ranking import Ranking
 from ranker.runtime.runtime import Runtime
 from ranker.scoring.score import Evidence
 from ranker.sources import suites
-from ranker.statistics import methods as pool_methods
 
 PROBE = 10
 """K: labelled rows of a draw."""
 
-POOL_METHOD = next(method for method in pool_methods.BUILTIN if method.name == "SURROGATE")
+POOL_METHOD = "SURROGATE"
 """The pool method that factors are compared with."""
 
 RIDGE = 1.0
@@ -128,7 +126,7 @@ def cases_of(suite: Path, name: str, attributions: Sequence[str], runtime: Runti
         rows = sets.load(set_name)
         ask = partial(rank, models, rows, probe=PROBE, runtime=runtime)
         rankings = {backend: ask(evidence=Evidence(backend, methods=())) for backend in attributions}
-        pooled = ask(evidence=Evidence("none", methods=(POOL_METHOD,))).method(POOL_METHOD.name).pairwise_accuracy
+        pooled = ask(evidence=Evidence("none")).method(POOL_METHOD).pairwise_accuracy
         for backend, ranking in rankings.items():
             rivals = [rival for key, rival in rankings.items() if key != backend]
             for method in ranking.table.factors:

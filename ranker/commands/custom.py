@@ -19,6 +19,7 @@ from factors import BUILTIN, Factor
 from factors.registry import add, factors_in
 from ranker.errors import UsageError, listed, look_up
 from ranker.runs.rows import RowsFile
+from ranker.runs.task import task_of_texts
 from ranker.sources.base import Machine
 from ranker.sources.hf import bertscore
 from ranker.sources.metrics import OF_LABELS, LabelScore, answers_of, installed_metrics
@@ -27,7 +28,6 @@ from ranker.statistics import combined
 from ranker.statistics import methods as methods_
 from ranker.statistics.methods import COINS
 from ranker.statistics.pool import PoolMethod
-from ranker.tasks.texts import TextTask
 
 FACTORS, METHODS = "rank_models.factors", "rank_models.methods"
 """Entry point groups of packages with factors, and with methods that see a pool; each names a module."""
@@ -103,7 +103,7 @@ def judged_rows(rows: R, metric_name: str | None, machine: Machine) -> tuple[R, 
         return rows, score
     if not (isinstance(rows, RowsFile) and rows.task == "text"):
         raise UsageError(f"`--metric {metric_name}` is for `--task text`", option="metric", value=metric_name)
-    return replace(rows, task=TextTask("text", score)), None
+    return replace(rows, task=task_of_texts(score)), None
 
 
 def _file_metric(file: str, name: str) -> Callable[..., float]:

@@ -19,6 +19,8 @@ from ranker.tasks.classes import ClassificationTask, has_labels
 from ranker.tasks.empty import empty_word_question, unlabelled_words
 from ranker.tasks.named import known_tasks, task_class, value_task
 from ranker.tasks.names import NameIndex, fold, is_number, number_of, with_numbers
+from ranker.tasks.text_scores import Score
+from ranker.tasks.texts import TextTask
 from ranker.tasks.values import ValueTask, has_values
 
 SHARED = "own labels"
@@ -103,6 +105,11 @@ def label_metric(task: str | None) -> str:
 def kinds_of_values() -> dict[str, type[ValueTask]]:
     """Return the tasks whose answers are no labels, those of packages too: name -> class."""
     return {name: kind for name in known_tasks() if (kind := task_class(name)) is not None}
+
+
+def task_of_texts(score: Score) -> Task:
+    """Return the task of texts whose outcome is a function of the user's own: (answer, reference) -> score."""
+    return TextTask("text", score)
 
 
 def decide_task(choice: NamedTask = NamedTask(), rows: Sheet | None = None, infos: Sequence[ModelInfo] = ()) -> Task:
