@@ -2,86 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 import numpy as np
 
-from factors.types import Floats, Ints
+from factors.types import Floats
 from ranker.domains.measures import correlate, warnings_of
-from ranker.results.shift import Correlation, LabelShiftEstimate, Score, Shift
-from ranker.statistics import shift
+from ranker.results.shift import Correlation, Score, Shift
 from ranker.statistics.paired import of_mean, standard_errors
 
 
-@dataclass(frozen=True)
-class SetAnswers:
-    """A model's answers to the rows of a set.
-
-    Attributes:
-        model: its name.
-        outcomes: (N,) how good each answer is, from 0 to 1; nan where unknown.
-        predicted: (N,) the label of each, -1 where there is none; None where answers have no labels.
-    """
-
-    model: str
-    outcomes: Floats
-    predicted: Ints | None = None
-
-
 def add_model_scores(
-    distances: Shift,
-    answers: Mapping[str, Sequence[SetAnswers]],
-    metric: str,
-    labels: Sequence[str] = (),
-    true: Ints | None = None,
-    failures: Mapping[str, str] | None = None,
+    distances: Shift, outcomes: Mapping[str, Mapping[str, Floats]], metric: str, failures: Mapping[str, str]
 ) -> Shift:
     """Add the models' scores on the sets to the distances between these sets.
 
     Args:
         distances: between the sets.
-        answers: set -> the answers of each model.
+        outcomes: set -> model -> (N,) how good each answer is, from 0 to 1; nan where unknown.
         metric: of the outcomes.
-        labels: (C,) of the task, if answers are labels.
-        true: (N,) the labels of the in-domain rows, -1 where unknown; None if all are.
         failures: model -> why it could not be run.
     """
-    scores = tuple(score for name, rows in answers.items() for model in rows for score in _scored(name, model))
-    scored = replace(distances, metric=metric, scores=scores, failures=failures or {})
-    estimated = () if true is None or not labels else tuple(_estimated(scored, answers, labels, true))
+    scores = tuple(
+        score
+        for name, of_models in outcomes.items()
+        for model, of_rows in of_models.items()
+        for score in _scored(name, model, of_rows[~np.isnan(of_rows)])
+    )
+    scored = replace(distances, metric=metric, scores=scores, failures=failures)
     correlations = tuple(_correlations(scored))
-    notes = (*distances.notes, *warnings_of(correlations))
-    return replace(scored, estimated=estimated, correlations=correlations, notes=notes)
+    return replace(scored, correlations=correlations, notes=(*distances.notes, *warnings_of(correlations)))
 
 
-def _scored(domain: str, answers: SetAnswers) -> Iterator[Score]:
-    outcomes = answers.outcomes[~np.isnan(answers.outcomes)]
+def _scored(domain: str, model: str, outcomes: Floats) -> Iterator[Score]:
     if len(outcomes) > 1:
         mean, se = float(outcomes.mean()), float(standard_errors(outcomes[None])[0])
         interval = of_mean(mean, se, len(outcomes) - 1)
-        yield Score(domain, answers.model, len(outcomes), mean, interval.low, interval.high)
-
-
-def _estimated(
-    distances: Shift, answers: Mapping[str, Sequence[SetAnswers]], labels: Sequence[str], true: Ints
-) -> Iterator[LabelShiftEstimate]:
-    """Estimate the label shift of each new set by each model (black-box shift estimation)."""
-    in_domain = {model.model: model.predicted for model in answers[distances.first] if model.predicted is not None}
-    for pair in distances.new:
-        for model in answers[pair.b]:
-            if model.predicted is None or model.model not in in_domain:
-                continue
-            predicted = in_domain[model.model]
-            labelled, new = (true >= 0) & (predicted >= 0), model.predicted[model.predicted >= 0]
-            if not labelled.any() or not len(new):
-                continue
-            shifted = shift.black_box_shift(true[labelled], predicted[labelled], new, len(labels))
-            if shifted is not None:
-                shares = np.bincount(true[labelled], minlength=len(labels)) / labelled.sum()
-                estimated_shares = dict(zip(labels, shifted.shares.tolist(), strict=True))
-                away = float(np.abs(shares - shifted.shares).sum() / 2)
-                yield LabelShiftEstimate(pair.b, model.model, estimated_shares, away, shifted.condition)
+        yield Score(domain, model, len(outcomes), mean, interval.low, interval.high)
 
 
 def _correlations(distances: Shift) -> Iterator[Correlation]:

@@ -13,8 +13,6 @@ from ranker.statistics.shift import DistanceMeasure
 FILE = Path(__file__).with_name("references.toml")
 """Written by `python -m benchmarks.shift_references`."""
 
-PUBLISHED = Path(__file__).with_name("published.toml")
-
 KINDS: dict[Verdict, str] = {"near": "halves of one set", "far": "two sets of one task", "other": "sets of two tasks"}
 """Verdict -> kind of such a pair."""
 
@@ -43,27 +41,6 @@ class ReferencePair:
     def text(self) -> str:
         """The pair in words."""
         return f"two halves of {self.a}" if self.a == self.b else f"{self.a} and {self.b}"
-
-
-@dataclass(frozen=True)
-class PublishedCosine:
-    """A pair of sets whose cosine by SimCSE has been published.
-
-    Attributes:
-        a, b: the sets.
-        cosine: cosine of their centroids.
-    """
-
-    a: str
-    b: str
-    cosine: float
-
-
-@cache
-def published_pairs() -> tuple[PublishedCosine, ...]:
-    """Read the pairs of BOSS, to which cosines by SimCSE (and no other encoder) are compared."""
-    content = read_toml(PUBLISHED, "the published pairs")
-    return tuple(record(PublishedCosine, pair, "a published pair") for pair in content["pairs"])
 
 
 @cache

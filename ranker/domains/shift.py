@@ -14,7 +14,7 @@ from factors import Example
 from factors.types import Floats
 from ranker.domains import words
 from ranker.domains.classifier import DomainClassification, classify_domains
-from ranker.domains.references import KINDS, nearest_pair, published_pairs, verdicts_within
+from ranker.domains.references import KINDS, nearest_pair, verdicts_within
 from ranker.domains.words import AlignedWords, WordCounts
 from ranker.errors import listed
 from ranker.limits import LIMITS, Limits
@@ -23,7 +23,6 @@ from ranker.progress import Progress, silent
 from ranker.results import shift as results
 from ranker.results.shift import Pair, Verdict
 from ranker.statistics import near, shift, summaries
-from ranker.statistics.places import places
 from ranker.statistics.shift import DistanceMeasure, Mmd
 from ranker.tasks.classes import ClassificationTask
 from ranker.tasks.names import fold
@@ -133,9 +132,8 @@ def measure_shift(
     return results.Shift(
         tuple(domain.summarize(np.random.default_rng(seed)) for domain in domains),
         tuple(pairs),
-        _places([domain.name for domain in domains], pairs, "encoder_cosine" if encoder else "cosine"),
         seed,
-        (*notes(domains), *_published(domains[0].name, pairs, encoder)),
+        tuple(notes(domains)),
         encoder,
         halves=_halves(domains[0], np.random.default_rng(seed)),
     )
@@ -272,30 +270,5 @@ def notes(domains: Sequence[Domain]) -> Iterator[str]:
         yield "Some sets have two texts a row; these are read as one."
 
 
-def _published(first: str, pairs: Sequence[Pair], encoder: str) -> Iterator[str]:
-    """For vectors of SimCSE, yield the published pair with the nearest cosine for each new set."""
-    for pair in pairs if "simcse" in encoder.casefold() else ():
-        value = pair.measure("encoder_cosine").value
-        if pair.a == first and value is not None:
-            near = min(published_pairs(), key=lambda pair_of_boss: abs(pair_of_boss.cosine - value))
-            yield (
-                f"{pair.b}: a cosine of {value:.3f} by SimCSE is nearest to that of {near.a} and {near.b} "
-                f"({near.cosine:.3f}) among the sentiment sets of BOSS (Table 2)."
-            )
-
-
 def _folded(domain: Domain) -> set[str]:
     return {*map(fold, domain.frequencies)}
-
-
-def _places(names: Sequence[str], pairs: Sequence[Pair], measured: str) -> dict[str, tuple[float, float]]:
-    """Lay the sets out on a map; empty if a centroid has no direction."""
-    cosines: Floats = np.eye(len(names))
-    for pair in pairs:
-        value = pair.measure(measured).value
-        if value is None:
-            return {}
-        i, j = names.index(pair.a), names.index(pair.b)
-        cosines[i, j] = cosines[j, i] = value
-    positions = places(np.sqrt(np.maximum(2 - 2 * cosines, 0.0)))
-    return {name: (float(x), float(y)) for name, (x, y) in zip(names, positions, strict=True)}

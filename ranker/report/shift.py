@@ -95,12 +95,6 @@ def _remarks(shift: Shift) -> Iterator[str]:
         yield f"NOT ASKED: {model}: {reason}"
     if shift.scores:
         yield "A drop is the in-domain mean outcome minus that on the set, averaged over the models, in points."
-    if shift.estimated:
-        yield (
-            "Labels from predictions are right if texts of one label are alike in both domains. Otherwise a model that "
-            "is worse in the new domain looks like a shift of labels. The condition is the largest factor by which an "
-            "error of the predicted frequencies grows."
-        )
 
 
 def tables(shift: Shift) -> list[Table]:
@@ -161,17 +155,6 @@ def _of_models(shift: Shift) -> Iterator[Table]:
         names = [domain.name for domain in shift.domains]
         heads = [*shift.models, "mean drop"]
         yield table(f"The models: {words(shift.metric).column}", ["set"], heads, _scores(shift, names))
-    if shift.estimated:
-        labels = list(shift.estimated[0].shares)
-        rows = [
-            [
-                *(estimate.domain, estimate.model),
-                *(percent(estimate.shares[label]) for label in labels),
-                *(percent(estimate.shift), f"{estimate.condition:.1f}"),
-            ]
-            for estimate in shift.estimated
-        ]
-        yield table("Labels estimated from predictions", ["set", "model"], [*labels, "shift", "condition"], rows)
     yield from correlations(shift.correlations)
     if shift.choices:
         yield _choices(shift.choices)

@@ -67,7 +67,7 @@ class Result(ABC):
 
         Args:
             figure: of an evaluation "learning-curve", "against-acc" or "distribution", of a decision
-                "accuracies" or "costs", of a shift "heatmap", "map", "overlap" or "summaries", of models
+                "accuracies" or "costs", of a shift "heatmap", "overlap" or "summaries", of models
                 over many sets "ranks", "critical-difference", or a trend. None takes the first that the result has.
 
         Returns:

@@ -11,7 +11,8 @@ from ranker.numbers import counted
 from ranker.results.result import NAMES, Result, to_plain
 from ranker.statistics.shift import DistanceMeasure
 
-SCHEMA_VERSION = 1
+SHIFT_VERSION, SELECTION_VERSION = 2, 1
+"""Versions of their JSON."""
 
 Verdict = Literal["near", "far", "other", "cannot be told"]
 """Verdict on a distance: like halves of one set, like sets of one task, like sets of two tasks, or unknown."""
@@ -89,25 +90,6 @@ class Score:
     value: float
     low: float
     high: float
-
-
-@dataclass(frozen=True)
-class LabelShiftEstimate:
-    """Label shares of a new domain, estimated from one model's predictions there.
-
-    Attributes:
-        domain: the set.
-        model: the model.
-        shares: label -> its estimated share, a fraction.
-        shift: total variation between these and the in-domain shares.
-        condition: largest factor by which an error of the predicted shares grows.
-    """
-
-    domain: str
-    model: str
-    shares: Mapping[str, float]
-    shift: float
-    condition: float
 
 
 @dataclass(frozen=True)
@@ -203,7 +185,7 @@ class Selection(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the stable schema: see `docs/json-schema.md`."""
-        return {"schema_version": SCHEMA_VERSION, **to_plain(self)}
+        return {"schema_version": SELECTION_VERSION, **to_plain(self)}
 
 
 @dataclass(frozen=True, repr=False)
@@ -213,14 +195,11 @@ class Shift(Result):
     Attributes:
         domains: the in-domain set first.
         pairs: every two of them, in their order; those of the first set come first.
-        places: domain -> its place on a map of two dimensions, on which distances are about those of the centroids, by
-            the measure of `closeness`.
         seed: random seed.
         notes: notes for a reader, a sentence each.
         encoder: the encoder of `encoder_cosine` and `encoder_mmd`, with layer and pooling; "" without one.
         metric: metric of the models' outcomes: "ACC" for classes; "" without models.
         scores: mean outcome of each model on each set that has labels.
-        estimated: label shares of new domains, estimated from models' predictions.
         correlations: correlations between the measures and the models' losses.
         choices: sets to test on; empty if not requested.
         failures: model -> why it could not be run.
@@ -237,13 +216,11 @@ class Shift(Result):
 
     domains: tuple[DomainSummary, ...]
     pairs: tuple[Pair, ...]
-    places: Mapping[str, tuple[float, float]]
     seed: int
     notes: tuple[str, ...] = ()
     encoder: str = ""
     metric: str = ""
     scores: tuple[Score, ...] = ()
-    estimated: tuple[LabelShiftEstimate, ...] = ()
     correlations: tuple[Correlation, ...] = ()
     choices: tuple[SetChoice, ...] = ()
     failures: Mapping[str, str] = field(default_factory=dict)
@@ -324,4 +301,4 @@ class Shift(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the stable schema: see `docs/json-schema.md`."""
-        return {"schema_version": SCHEMA_VERSION, **to_plain(self)}
+        return {"schema_version": SHIFT_VERSION, **to_plain(self)}

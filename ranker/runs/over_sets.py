@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import repeat
 
 from factors import Example
-from factors.types import Ints
+from factors.types import Floats
 from ranker.datasets import row_notes, sets
 from ranker.datasets.identity import Texts
 from ranker.datasets.sets import LabelledDataset
-from ranker.domains.drops import SetAnswers
 from ranker.domains.shift import Domain
 from ranker.errors import DataError, ModelError
 from ranker.runs.collect import run_models
@@ -19,27 +17,22 @@ from ranker.runs.gather import check_numbers
 from ranker.runs.inspected import InspectedModels
 from ranker.runtime.base import Request
 from ranker.runtime.runtime import Runtime
-from ranker.tasks.classes import ClassificationTask, are_classes, labels_of
-
-
-@dataclass(frozen=True)
-class SetResponses:
-    """Answers of models on several sets.
-
-    Attributes:
-        answers: set -> answers of each model.
-        true: (N,) labels of the rows of the first set, -1 if unlabelled.
-    """
-
-    answers: Mapping[str, Sequence[SetAnswers]]
-    true: Ints
-    failures: Mapping[str, str]
+from ranker.tasks.classes import ClassificationTask
 
 
 def over_sets(
     domains: Sequence[Domain], models: InspectedModels, task: ClassificationTask, runtime: Runtime = Runtime()
-) -> SetResponses:
-    """Ask every model about every row of several sets, the in-domain one first.
+) -> tuple[dict[str, dict[str, Floats]], Mapping[str, str]]:
+    """Ask every model about every row of several sets.
+
+    Args:
+        domains: the sets, the in-domain one first.
+        models: one or more.
+        task: their task.
+        runtime: how models run, and where answers are stored.
+
+    Returns:
+        Set -> model -> (N,) outcomes, nan where a row has no label; and model -> why it could not be asked.
 
     Raises:
         DataError: a row has a label outside the task.
@@ -61,15 +54,12 @@ def over_sets(
     if not responses_of:
         name, reason = next(iter(failures.items()), ("", ""))
         raise ModelError(f"no model could be asked: {reason}", place=name)
-    answers: dict[str, list[SetAnswers]] = {name: [] for name in rows}
+    outcomes: dict[str, dict[str, Floats]] = {name: {} for name in rows}
     for model, responses in responses_of.items():
         for (name, examples), answer in zip(rows.items(), responses.answers, strict=True):
             if answer is not None:
-                predictions = answer.predictions
-                predicted = predictions.predicted if are_classes(predictions) else None
-                answers[name].append(SetAnswers(model, task.outcomes(predictions, examples), predicted))
-    true = labels_of(rows[domains[0].name])
-    return SetResponses(answers, true, failures)
+                outcomes[name][model] = task.outcomes(answer.predictions, examples)
+    return outcomes, failures
 
 
 def _hint(domains: Sequence[Domain]) -> str:

@@ -186,14 +186,14 @@ def answer_request(question: ShiftRequest) -> Shift:
         if question.encoding is None
         else _encode_domains(compared.domains, question.encoding, question)
     )
-    responses = None if models is None or task is None else over_sets(domains, models, task, question.runtime)
+    scored = None if models is None or task is None else over_sets(domains, models, task, question.runtime)
     if task is not None:
         domains = [domain.with_task_labels(task) for domain in domains]
     distances = measure_shift(domains, question.seed, question.runtime.progress, encoder_text)
     distances = replace(distances, notes=(*compared.notes, *distances.notes))
-    if responses is not None and task is not None:
-        true = responses.true if (responses.true >= 0).any() else None
-        distances = add_model_scores(distances, responses.answers, task.metric, task.labels, true, responses.failures)
+    if scored is not None and task is not None:
+        outcomes, failures = scored
+        distances = add_model_scores(distances, outcomes, task.metric, failures)
     return distances if question.selecting is None else _select_sets(distances, question.selecting)
 
 

@@ -394,54 +394,6 @@ def auc(scores: Floats, new: Floats, weights: Floats) -> Floats:
     return np.asarray((ones * below).sum(axis=1) / np.where(all_of_them > 0, all_of_them, np.nan))
 
 
-@dataclass(frozen=True)
-class LabelShift:
-    """Frequencies of labels in a new domain, estimated from a model's predictions there.
-
-    Attributes:
-        shares: (C,) of each label, cut at 0 and summing to 1.
-        condition: of the confusion matrix: the most by which it multiplies an error of the predicted frequencies.
-    """
-
-    shares: Floats
-    condition: float
-
-
-def black_box_shift(true: Ints, predicted: Ints, new: Ints, classes: int) -> LabelShift | None:
-    """Estimate the frequencies of labels in a new domain from a model's predictions there.
-
-    C_ij = P(predicted i, true j) in-domain, mu_i = P(predicted i) in the new domain; w = C^-1 mu are the factors by
-    which labels became more frequent, and w_j P(true j) their frequencies. This holds where texts of one label are
-    alike in both domains, p(x | y) = q(x | y), which is rare: a model that is worse in the new domain looks like a
-    label shift.
-
-    Args:
-        true, predicted: (N,) true and predicted labels in-domain.
-        new: (O,) predicted labels in the new domain.
-        classes: C.
-
-    Returns:
-        The estimate; None where the confusion matrix cannot be inverted: a label does not occur, or the model does not
-        tell two labels apart.
-
-    Example:
-        >>> true = np.array([0] * 10 + [1] * 10)
-        >>> predicted = np.array([0] * 9 + [1] * 10 + [0])
-        >>> estimated = black_box_shift(true, predicted, np.array([0] * 26 + [1] * 74), 2)
-        >>> estimated.shares.round(2).tolist()
-        [0.2, 0.8]
-
-    Source: Lipton, Wang, Smola 2018, "Detecting and correcting for label shift with black box predictors", section 3.
-    """
-    confusion = np.bincount(predicted * classes + true, minlength=classes**2).reshape(classes, classes) / len(true)
-    mu = np.bincount(new, minlength=classes) / len(new)
-    condition = float(np.linalg.cond(confusion))
-    if not condition < 1 / TIE:
-        return None
-    shares = np.maximum(np.linalg.solve(confusion, mu) * confusion.sum(axis=0), 0.0)
-    return LabelShift(shares / shares.sum(), condition) if shares.sum() > 0 else None
-
-
 def ratio_of_means(first: Floats | Ints, second: Floats | Ints, rng: np.random.Generator) -> DistanceMeasure:
     """Measure the mean of the new numbers as a multiple of that of the in-domain ones; nan where this is 0.
 

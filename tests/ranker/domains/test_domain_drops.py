@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from ranker.domains.drops import SetAnswers, add_model_scores
+from ranker.domains.drops import add_model_scores
 from ranker.results.shift import DomainSummary, Pair, Shift
 from ranker.statistics.correlation import pearson, spearman
 from ranker.statistics.shift import DistanceMeasure
@@ -14,7 +14,7 @@ def found(cosines):
         Pair("home", name, (DistanceMeasure("cosine", value, None, None),), None, "far", "", "", (), ())
         for name, value in zip(names[1:], cosines, strict=True)
     ]
-    return Shift(tuple(DomainSummary(name, 100, 5.0, 5.0) for name in names), tuple(pairs), {}, 0)
+    return Shift(tuple(DomainSummary(name, 100, 5.0, 5.0) for name in names), tuple(pairs), 0)
 
 
 def outcomes(right, of=100):
@@ -25,10 +25,10 @@ def outcomes(right, of=100):
 def test_drops_and_correlations_are_those_of_plain_numbers():
     """Of two models the mean drop, against the cosine."""
     cosines, first, second = [0.9, 0.7, 0.4, 0.2], [85, 80, 60, 65], [70, 75, 50, 40]
-    answers = {"home": [SetAnswers("a", outcomes(90)), SetAnswers("b", outcomes(80))]}
+    answers = {"home": {"a": outcomes(90), "b": outcomes(80)}}
     for n, (a, b) in enumerate(zip(first, second, strict=True)):
-        answers[f"new {n}"] = [SetAnswers("a", outcomes(a)), SetAnswers("b", outcomes(b))]
-    made = add_model_scores(found(cosines), answers, "ACC")
+        answers[f"new {n}"] = {"a": outcomes(a), "b": outcomes(b)}
+    made = add_model_scores(found(cosines), answers, "ACC", {})
     drops = [0.85 - (a + b) / 200 for a, b in zip(first, second, strict=True)]
     assert [made.drop(f"new {n}") for n in range(4)] == pytest.approx(drops)
     (one,) = made.correlations
@@ -45,12 +45,14 @@ def test_drops_and_correlations_are_those_of_plain_numbers():
 def test_two_sets_have_no_correlation():
     """Nor have sets without labels."""
     unknown = np.full(100, np.nan)
-    answers = {name: [SetAnswers("a", outcomes(50))] for name in ("home", "new 0", "new 1")}
-    assert add_model_scores(found([0.1, 0.2]), answers, "ACC").correlations == ()
-    four = {name: [SetAnswers("a", outcomes(50 + n))] for n, name in enumerate(("home", "new 0", "new 1", "new 2"))}
-    assert add_model_scores(found([0.1, 0.1, 0.1]), four, "ACC").correlations == (), "a measure that is always the same"
-    answers |= {"new 2": [SetAnswers("a", unknown)]}
-    made = add_model_scores(found([0.1, 0.2, 0.3]), answers, "ACC")
+    answers = {name: {"a": outcomes(50)} for name in ("home", "new 0", "new 1")}
+    assert add_model_scores(found([0.1, 0.2]), answers, "ACC", {}).correlations == ()
+    four = {name: {"a": outcomes(50 + n)} for n, name in enumerate(("home", "new 0", "new 1", "new 2"))}
+    assert add_model_scores(found([0.1, 0.1, 0.1]), four, "ACC", {}).correlations == (), (
+        "a measure that is always the same"
+    )
+    answers |= {"new 2": {"a": unknown}}
+    made = add_model_scores(found([0.1, 0.2, 0.3]), answers, "ACC", {})
     assert made.correlations == ()
     assert made.score("new 2", "a") is None
     assert made.drop("new 2") is None
@@ -58,29 +60,7 @@ def test_two_sets_have_no_correlation():
 
 def test_eight_sets_are_not_warned_of():
     """The warning is for fewer."""
-    answers = {
-        name: [SetAnswers("a", outcomes(50 + n))] for n, name in enumerate(["home", *(f"new {n}" for n in range(8))])
-    }
-    made = add_model_scores(found([0.1 * n for n in range(8)]), answers, "ACC")
+    answers = {name: {"a": outcomes(50 + n)} for n, name in enumerate(["home", *(f"new {n}" for n in range(8))])}
+    made = add_model_scores(found([0.1 * n for n in range(8)]), answers, "ACC", {})
     assert made.notes == ()
     assert made.correlations[0].pearson == pytest.approx(-1)
-
-
-def test_labels_are_estimated_from_predictions():
-    """By a perfect model: a quarter of the first label, and no half. One that tells nothing apart says nothing."""
-    true = np.repeat([0, 1], 50)
-    perfect, blind = (
-        SetAnswers("perfect", outcomes(100), true),
-        SetAnswers("blind", outcomes(50), np.zeros(100, dtype=int)),
-    )
-    new = np.repeat([0, 1], [25, 75])
-    unknown = np.full(100, np.nan)
-    answers = {
-        "home": [perfect, blind],
-        "new 0": [SetAnswers("perfect", unknown, new), SetAnswers("blind", unknown, new * 0)],
-    }
-    made = add_model_scores(found([0.5]), answers, "ACC", ("no", "yes"), true)
-    (one,) = made.estimated
-    assert (one.domain, one.model, one.condition) == ("new 0", "perfect", 1.0)
-    assert one.shares == pytest.approx({"no": 0.25, "yes": 0.75})
-    assert one.shift == pytest.approx(0.25)

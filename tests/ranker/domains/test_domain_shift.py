@@ -1,6 +1,5 @@
 import gzip
 import os
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -180,26 +179,6 @@ def test_labels_are_compared_by_name():
     assert other.pairs[0].measure("label_shift").value is None
     assert other.notes == ("c: no label of a (yes, no), so no shift of labels.",)
     assert measure_shift([first, domain("c", texts)]).notes == ()
-
-
-def test_cosines_by_simcse_are_held_against_published_ones():
-    """Where the name of the encoder says so; the pairs are those of a symmetric table of seven sets."""
-    assert len(references.published_pairs()) == 21
-    assert len({name for one in references.published_pairs() for name in (one.a, one.b)}) == 7
-    rng = np.random.default_rng(0)
-    axis = np.array([1.0, 0.0])
-    turned = np.array([0.846, np.sqrt(1 - 0.846**2)])
-    texts = [f"w{n} w{n % 7} x" for n in range(40)]
-    sets_ = [
-        replace(domain(name, texts), vectors=one + rng.normal(0, 1e-3, (40, 2)))
-        for name, one in (("a", axis), ("b", turned))
-    ]
-    found = measure_shift(sets_, encoder="sup-simcse-roberta-large, layer 24 of 24, first token")
-    assert found.notes == (
-        "b: a cosine of 0.846 by SimCSE is nearest to that of IMDb and SST (0.846) among the sentiment sets of BOSS "
-        "(Table 2).",
-    )
-    assert measure_shift(sets_, encoder="other, layer 6 of 6, mean of the tokens").notes == ()
 
 
 def test_what_is_not_defined_is_none():

@@ -89,7 +89,6 @@ RECORDS = [
     (SHIFT, "pair", shift.Pair),
     (SHIFT, "measure", DistanceMeasure),
     (SHIFT, "score", shift.Score),
-    (SHIFT, "estimated", shift.LabelShiftEstimate),
     (SHIFT, "correlation", shift.Correlation),
     (SHIFT, "choice", shift.SetChoice),
     (SELECTION, "choice", shift.SetChoice),
@@ -270,8 +269,8 @@ def test_versions_are_those_of_the_program():
     assert RUN["properties"]["schema_version"]["const"] == ranking.SCHEMA_VERSION
     assert CHANGES["properties"]["schema_version"]["const"] == changes.SCHEMA_VERSION
     assert TASKS["properties"]["schema_version"]["const"] == over_tasks.SCHEMA_VERSION
-    assert SHIFT["properties"]["schema_version"]["const"] == shift.SCHEMA_VERSION
-    assert SELECTION["properties"]["schema_version"]["const"] == shift.SCHEMA_VERSION
+    assert SHIFT["properties"]["schema_version"]["const"] == shift.SHIFT_VERSION
+    assert SELECTION["properties"]["schema_version"]["const"] == shift.SELECTION_VERSION
     assert SETS["properties"]["schema_version"]["const"] == over_sets.SCHEMA_VERSION
     assert VOTES["properties"]["schema_version"]["const"] == votes.SCHEMA_VERSION
 

@@ -49,31 +49,13 @@ def test_summaries_have_a_radar_chart(tmp_path):
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["news", "talks"]
 
 
-def test_the_map_has_every_set_at_its_place(found):
-    """The in-domain one is a square of another colour, and each has its name."""
-    axes = found.plot("map").figure.axes[0]
-    points = [tuple(np.asarray(one.get_offsets())[0]) for one in axes.collections]
-    assert points == [found.places[domain.name] for domain in found.domains]
-    assert [text.get_text() for text in axes.texts] == ["hans-sub", "hans-con", "paws"]
-    colours = {tuple(one.get_facecolor()[0]) for one in axes.collections}
-    assert len(colours) == 2
-
-
-def test_names_on_the_map_do_not_lie_on_each_other():
-    """Twenty sets at one place: all names are there, a line apart, and in the frame."""
-    heights = np.sort(shift_figures._apart(np.full(20, 0.1), 0.043))
-    assert np.diff(heights).min() > 0.0429
-    assert heights[0] >= 0
-    assert heights[-1] <= 1
-
-
-def test_sets_at_one_place_have_a_map(tmp_path):
+def test_equal_sets_have_figures(tmp_path):
     """Files of the same rows."""
     files = [tmp_path / f"{name}.csv" for name in "abc"]
     for file in files:
         file.write_text("text\n" + "".join(f"Row {n} of the set.\n" for n in range(12)))
     same = shift(*files)
-    assert len(shift_figures.drawings(same)) == 3
+    assert len(shift_figures.drawings(same)) == 2
     assert "<svg" in write(document(same), "html")
 
 
@@ -85,11 +67,11 @@ def test_two_sets_have_no_figure():
         two.plot()
 
 
-def test_the_page_has_all_three(found):
+def test_the_page_has_both(found):
     """As drawings whose texts are texts; a page of two sets has none."""
     page = write(document(found), "html")
     svgs = re.findall(r"(?s)<svg.*?</svg>", page)
-    assert len(svgs) == 3
+    assert len(svgs) == 2
     for svg in svgs:
         assert ">hans-con</text>" in svg
     assert "<svg" not in write(document(shift("hans-sub", "hans-con")), "html")
@@ -102,4 +84,4 @@ def test_files_are_written(tmp_path, monkeypatch, rank_models):
     status, *_ = rank_models("shift", "hans-sub", "hans-con", "paws", "--quiet", "--plots", "plots")
     assert not status
     names = sorted(file.name for file in (tmp_path / "plots").iterdir())
-    assert names == sorted(f"{name}.{end}" for name in ("heatmap", "map", "overlap") for end in ("pdf", "png", "svg"))
+    assert names == sorted(f"{name}.{end}" for name in ("heatmap", "overlap") for end in ("pdf", "png", "svg"))

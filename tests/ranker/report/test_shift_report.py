@@ -21,7 +21,6 @@ def found():
     return Shift(
         tuple(DomainSummary(name, 300, 20.0, 18.0) for name in SETS),
         tuple(pairs),
-        {},
         0,
         metric="ACC",
         scores=tuple(scores),

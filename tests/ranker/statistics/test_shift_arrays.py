@@ -249,23 +249,3 @@ def test_auc_is_that_of_scikit_learn():
     scores, new, weights = rng.normal(size=50).round(1), rng.integers(2, size=50).astype(float), rng.random((3, 50))
     expected = [roc_auc_score(new, scores, sample_weight=one) for one in weights]
     assert shift.auc(scores, new, weights) == pytest.approx(expected)
-
-
-def test_label_shift_is_found_where_texts_of_a_label_are_alike():
-    """A model with a known confusion, and 20 % instead of 50 % of the first label."""
-    rng = np.random.default_rng(12)
-
-    def predicted(true):
-        return np.where(rng.random(len(true)) < np.array([0.8, 0.7])[true], true, 1 - true)
-
-    true, new = rng.integers(2, size=40_000), (rng.random(40_000) < 0.8).astype(int)
-    found = shift.black_box_shift(true, predicted(true), predicted(new), 2)
-    assert found.shares == pytest.approx([0.2, 0.8], abs=0.02)
-    assert found.condition > 1
-
-
-def test_a_model_that_tells_no_labels_apart_says_nothing_of_their_shift():
-    """Its confusion cannot be inverted; nor can that of a label which is never there."""
-    true = np.array([0, 0, 1, 1])
-    assert shift.black_box_shift(true, np.array([0, 1, 0, 1]), true, 2) is None
-    assert shift.black_box_shift(true, true, true, 3) is None
