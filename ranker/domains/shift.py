@@ -22,7 +22,7 @@ from ranker.numbers import interval, p_value, percent
 from ranker.progress import Progress, silent
 from ranker.results import shift as results
 from ranker.results.shift import Pair, Verdict
-from ranker.statistics import near, shift, summaries
+from ranker.statistics import shift, summaries
 from ranker.statistics.shift import DistanceMeasure, Mmd
 from ranker.tasks.classes import ClassificationTask
 from ranker.tasks.names import fold
@@ -153,7 +153,7 @@ def _halves(domain: Domain, rng: np.random.Generator) -> tuple[DistanceMeasure, 
 
 def compare_domains(a: Domain, b: Domain, rng: np.random.Generator) -> Pair:
     """Measure the distance between two domains."""
-    embedding, centring, drawing, overlapping, lengthening, labelling, classifying, hashing = rng.spawn(8)
+    embedding, centring, drawing, overlapping, lengthening, labelling, classifying = rng.spawn(7)
     word_pair = words.align_words(a.word_counts, b.word_counts)
     first, second = words.vectors(word_pair, embedding)
     apart = shift.mmd(first, second, drawing) if min(len(first), len(second)) > 1 else None
@@ -168,9 +168,6 @@ def compare_domains(a: Domain, b: Domain, rng: np.random.Generator) -> Pair:
         shift.ratio_of_means(a.word_counts.lengths, b.word_counts.lengths, lengthening),
         _labels(a, b, labelling),
         shift.share("repeated", _repeated(a, b)),
-        shift.share(
-            "nearly_repeated", near.find_near_repeats(word_pair.first, word_pair.second, hashing) | _repeated(a, b)
-        ),
     )
     wordless = [domain.name for domain, rows in ((a, first), (b, second)) if not rows.any()]
     verdict, by, reason = _verdict(a, b, apart, classified, wordless)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -12,7 +12,6 @@ import numpy as np
 
 from factors.types import Floats, Ints, split_words
 from ranker.limits import LIMITS, Limits
-from ranker.statistics.near import WordVectors
 
 COMPONENTS = 100
 """Dimensions of the text vectors."""
@@ -47,20 +46,20 @@ def tokens_of(text: str) -> list[str]:
 
 @dataclass(frozen=True)
 class WordCounts:
-    """Texts of a set as numbers of its own words.
+    """Texts of a set as counts of its own words.
 
     Attributes:
-        vocabulary: word -> its number.
-        texts: the words of all texts.
+        vocabulary: word -> its column.
+        counts: (N, V) sparse.
     """
 
     vocabulary: dict[str, int]
-    texts: WordVectors
+    counts: Any
 
     @property
-    def lengths(self) -> Ints:
+    def lengths(self) -> Floats:
         """(N,) number of words of each text."""
-        return np.diff(self.texts.ends, prepend=0)
+        return np.asarray(self.counts.sum(axis=1))
 
 
 def count_words(texts: Iterable[str], name: str = "", limits: Limits = LIMITS) -> WordCounts:
@@ -73,45 +72,34 @@ def count_words(texts: Iterable[str], name: str = "", limits: Limits = LIMITS) -
 
     Example:
         >>> counts = count_words(["The cat.", "the dog"])
-        >>> counts.vocabulary, counts.texts.words.tolist(), counts.lengths.tolist()
-        ({'the': 0, 'cat': 1, 'dog': 2}, [0, 1, 0, 2], [2, 2])
+        >>> counts.vocabulary, counts.counts.toarray().tolist(), counts.lengths.tolist()
+        ({'the': 0, 'cat': 1, 'dog': 2}, [[1.0, 1.0, 0.0], [1.0, 0.0, 1.0]], [2.0, 2.0])
     """
+    from scipy.sparse import csr_array
+
     vocabulary: dict[str, int] = {}
-    numbers, ends = array("i"), array("q")
+    numbers, ends = array("i"), array("q", [0])
     for text in texts:
         numbers.extend(vocabulary.setdefault(word, len(vocabulary)) for word in words_of(text))
         ends.append(len(numbers))
         limits.check(name, "words", len(numbers))
         limits.check(name, "distinct_words", len(vocabulary))
-    return WordCounts(vocabulary, WordVectors(np.array(numbers, dtype=np.int64), np.array(ends, dtype=np.int64)))
+    counts = csr_array((np.ones(len(numbers)), numbers, ends), shape=(len(ends) - 1, len(vocabulary)))
+    counts.sum_duplicates()
+    return WordCounts(vocabulary, counts)
 
 
 @dataclass(frozen=True)
 class AlignedWords:
-    """Two sets with a common numbering of words.
+    """Two sets with the same columns.
 
     Attributes:
         words: (V,) the words of both, in alphabetical order.
-        first, second: the texts.
+        counts: (N, V) and (O, V) sparse counts of each word in each text.
     """
 
     words: tuple[str, ...]
-    first: WordVectors
-    second: WordVectors
-
-    @cached_property
-    def counts(self) -> tuple[Any, Any]:
-        """(N, V) and (O, V) sparse counts of each word in each text."""
-        return self._matrix(self.first), self._matrix(self.second)
-
-    def _matrix(self, texts: WordVectors) -> Any:
-        from scipy.sparse import csr_array
-
-        starts = np.concatenate([[0], texts.ends])
-        shape = (len(texts.ends), len(self.words))
-        matrix = csr_array((np.ones(len(texts.words)), texts.words.copy(), starts), shape=shape)
-        matrix.sum_duplicates()  # which sorts the words in place
-        return matrix
+    counts: tuple[Any, Any]
 
     @cached_property
     def content(self) -> Ints:
@@ -122,21 +110,27 @@ class AlignedWords:
 
 
 def align_words(first: WordCounts, second: WordCounts) -> AlignedWords:
-    """Number the words of two sets alike.
+    """Give two sets the same columns.
 
     Example:
         >>> pair = align_words(count_words(["b a"]), count_words(["c b"]))
-        >>> pair.words, pair.first.words.tolist(), pair.second.words.tolist()
-        (('a', 'b', 'c'), [1, 0], [2, 1])
+        >>> pair.words, [counts.toarray().tolist() for counts in pair.counts]
+        (('a', 'b', 'c'), [[[1.0, 1.0, 0.0]], [[0.0, 1.0, 1.0]]])
     """
     words = tuple(sorted({*first.vocabulary, *second.vocabulary}))
-    number = {word: n for n, word in enumerate(words)}
-    texts = []
-    for counts in (first, second):
-        new_numbers = np.array([number[word] for word in counts.vocabulary], dtype=np.int64)
-        renumbered = new_numbers[counts.texts.words] if len(new_numbers) else counts.texts.words
-        texts.append(WordVectors(renumbered, counts.texts.ends))
-    return AlignedWords(words, *texts)
+    column = {word: n for n, word in enumerate(words)}
+    return AlignedWords(words, (_with_columns(first, column), _with_columns(second, column)))
+
+
+def _with_columns(words: WordCounts, column: Mapping[str, int]) -> Any:
+    """Return (N, V) counts of a set by the columns of two."""
+    from scipy.sparse import csr_array
+
+    columns = np.array([column[word] for word in words.vocabulary], dtype=np.int64)
+    counts = words.counts.copy()  # sorting moves its numbers
+    aligned = csr_array((counts.data, columns[counts.indices], counts.indptr), shape=(counts.shape[0], len(column)))
+    aligned.sort_indices()
+    return aligned
 
 
 def vectors(word_pair: AlignedWords, rng: np.random.Generator, components: int = COMPONENTS) -> tuple[Floats, Floats]:

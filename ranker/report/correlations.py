@@ -19,7 +19,6 @@ MEASURES = {
     "length_ratio": "length, times",
     "label_shift": "shift of labels",
     "repeated": "texts that repeat one",
-    "nearly_repeated": "texts that nearly do",
 }
 """Measure -> its name in a table."""
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ranker.report.figures import Drawing
 
 PERCENT = (
-    *("auc", "word_overlap", "vocabulary_overlap", "label_shift", "repeated", "nearly_repeated"),
+    *("auc", "word_overlap", "vocabulary_overlap", "label_shift", "repeated"),
     *("document_diversity", "summary_diversity", "coverage", "abstractiveness"),
 )
 """Measures that are shares, shown in percent."""

@@ -37,13 +37,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from factors.rounding import TIE
 from factors.types import Floats, Ints
 from ranker.statistics import posterior
 from ranker.statistics.draws import TAIL, Alone, Draws, kinds_of, sample_count
 from ranker.statistics.forecast import AHEAD, Outlook
-from ranker.statistics.near import mix_bits
 from ranker.statistics.resampling import (
     RowUnits,
     Value,
@@ -144,6 +144,24 @@ def draw(evidence: RowEvidence, rng: np.random.Generator, samples: int = 0) -> D
         if evidence.is_mean
         else _metric_belief(evidence, of_ends),
     )
+
+
+def mix_bits(numbers: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """Return each number with its bits mixed, as a hash of it; products wrap around.
+
+    Args:
+        numbers: of any shape.
+
+    Example:
+        >>> int(mix_bits(np.array([1], dtype=np.uint64))[0])
+        10451216379200822465
+
+    Source: the finalizer of splitmix64, Steele, Lea, Flood 2014, "Fast splittable pseudorandom number generators".
+    """
+    mixed = numbers + np.uint64(0x9E3779B97F4A7C15)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return mixed ^ (mixed >> np.uint64(31))
 
 
 def _in_an_order_of_their_own(units: RowUnits) -> tuple[Ints, RowUnits]:

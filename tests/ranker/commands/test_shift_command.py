@@ -23,7 +23,7 @@ def test_it_answers_in_a_sentence_for_each_domain(run):
     assert first == "hans-sub and 2 other domains"
     assert rest.startswith("hans-con: far. MMD^2 ")
     assert "\npaws: other. MMD^2 " in rest
-    assert "nearly do" in out
+    assert "texts that repeat one" in out
 
 
 @pytest.mark.more

@@ -157,13 +157,12 @@ def test_numbers_are_no_labels():
 
 
 def test_leakage_is_counted():
-    """Of 40 new texts ten are in-domain ones, and ten more differ in one of fifteen words."""
+    """Of 40 new texts ten are in-domain ones."""
     rng = np.random.default_rng(2)
     own = [" ".join(f"w{n}" for n in rng.integers(5_000, size=30)) for _ in range(50)]
-    near = [text.rpartition(" ")[0] + " other" for text in own[10:20]]
-    new = [" ".join(f"w{n}" for n in rng.integers(5_000, size=30)) for _ in range(20)]
-    found = compare_domains(domain("a", own), domain("b", [*own[:10], *near, *new]), rng)
-    assert (found.measure("repeated").value, found.measure("nearly_repeated").value) == pytest.approx((0.25, 0.5))
+    new = [" ".join(f"w{n}" for n in rng.integers(5_000, size=30)) for _ in range(30)]
+    found = compare_domains(domain("a", own), domain("b", [*own[:10], *new]), rng)
+    assert found.measure("repeated").value == pytest.approx(0.25)
     assert found.measure("repeated").low < 0.25 < found.measure("repeated").high
 
 
