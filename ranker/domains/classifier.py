@@ -46,7 +46,6 @@ def classify_domains(
     in one fold, so that a copy never gives a text away.
 
     Args:
-        word_pair: the two domains.
         groups: (N,) and (O,) a key that texts of one group share, such as the premise of several hypotheses.
         rng: draws texts and folds.
 

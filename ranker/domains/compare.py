@@ -52,7 +52,6 @@ def compare(
         measures: measures of the sets, or of their tasks, to correlate with the values: a table with `set`, and a
             column for each measure, or with `set`, `measure` and `value`; `level` may stand there, too.
         level: the level of the sets that count; None for all.
-        seed: random seed.
         limits: size limits of files.
 
     Raises:

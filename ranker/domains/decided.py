@@ -28,8 +28,6 @@ def decide_on_average(
     Args:
         runs: one for each set.
         names: (M,) the models, in order.
-        rope: half the width of the region of practical equivalence.
-        rng: the only source of randomness.
 
     Returns:
         None if a run is no decision, lacks a model or an interval, or if there is only one run.

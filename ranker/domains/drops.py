@@ -19,9 +19,7 @@ def add_model_scores(
     """Add the models' scores on the sets to the distances between these sets.
 
     Args:
-        distances: between the sets.
         outcomes: set -> model -> (N,) how good each answer is, from 0 to 1; nan where unknown.
-        metric: of the outcomes.
         failures: model -> why it could not be run.
     """
     scores = tuple(

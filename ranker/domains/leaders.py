@@ -59,10 +59,8 @@ def rank_over_tasks(values: Values, missing: str, rope: float, rng: np.random.Ge
     """Order models over tasks and test which differ.
 
     Args:
-        values: scores of models on sets.
         missing: see `compare`.
         rope: half the width of the region within which two models count as equally good, a fraction.
-        rng: the only source of randomness.
 
     Raises:
         UsageError: fewer than two models or no set is left, or there is no such rule.

@@ -43,7 +43,6 @@ def read_measures(table: Any, limits: Limits = LIMITS) -> Measures:
 
     Args:
         table: a file, a data frame, or a list of rows; also the rows of a `Shift`, as its CSV has them.
-        limits: size limits of a file.
 
     Example:
         >>> found = read_measures([{"Set": "a", "level": "genre", "length": 7}, {"Set": "b", "length": 9}])
@@ -156,7 +155,6 @@ def correlate(
     Args:
         measures: measure -> set -> number.
         outcomes: set -> number; nan is none.
-        outcome: what they are.
         level: the level of the sets; "" for all.
     """
     for measure, numbers in measures.items():

@@ -22,7 +22,6 @@ def by_value(domain: Domain, values: Sequence[str | None]) -> tuple[Domain, ...]
     """Split a set by the values of a column, in order of first appearance; rows without a value are left out.
 
     Args:
-        domain: the set.
         values: (N,) cells of the column; None if empty.
 
     Raises:
@@ -56,8 +55,6 @@ def by_topic(domain: Domain, topics: int, rng: np.random.Generator) -> tuple[Dom
     set is named after the three most probable words of its topic.
 
     Args:
-        domain: the set.
-        topics: K.
         rng: draws the texts that are fitted on, and starts the fit.
 
     Raises:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from ranker.records import read_toml, record
 from ranker.results.shift import Verdict
 from ranker.statistics.shift import DistanceMeasure
 
@@ -46,9 +46,8 @@ class ReferencePair:
 @cache
 def reference_pairs() -> tuple[ReferencePair, ...]:
     """Read the reference pairs, the nearest first."""
-    content = read_toml(FILE, "the reference pairs")
-    pairs = [record(ReferencePair, pair, "a reference pair") for pair in content["pairs"]]
-    return tuple(sorted(pairs, key=lambda pair: pair.mmd))
+    pairs = tomllib.loads(FILE.read_text(encoding="utf-8"))["pairs"]
+    return tuple(sorted((ReferencePair(**pair) for pair in pairs), key=lambda pair: pair.mmd))
 
 
 def nearest_pair(mmd: float) -> ReferencePair:

@@ -37,7 +37,6 @@ def read_rows(table: Any, limits: Limits = LIMITS) -> tuple[Iterator[Row], list[
 
     Args:
         table: a file, a data frame, or a list of mappings from column to cell.
-        limits: size limits of a file.
 
     Raises:
         UsageError: it is no table (a `DataError` names the line).

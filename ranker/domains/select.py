@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -27,26 +27,9 @@ MAX_CHOSEN_SETS = 3
 """Sets chosen, as in BOSS for each task."""
 
 
-@dataclass(frozen=True)
-class Candidate:
-    """A candidate OOD set.
-
-    Attributes:
-        name: of the set.
-        source: origin of its texts; at most one set of a source is chosen.
-        similarity: the cosine of its centroid with the in-domain one.
-        drop: loss of models against in-domain, a fraction.
-    """
-
-    name: str
-    source: str
-    similarity: float
-    drop: float
-
-
 def choose_sets(
     source: str,
-    candidates: Sequence[Candidate],
+    candidates: Sequence[SetChoice],
     similar: float = SIMILAR,
     sets: int = MAX_CHOSEN_SETS,
     exempt: Collection[str] = (),
@@ -57,8 +40,7 @@ def choose_sets(
     contributes its set with the greatest drop; of these, the sets with the greatest drops are chosen.
 
     Args:
-        source: of the in-domain set.
-        candidates: the others.
+        candidates: the others, undecided.
         similar: cosine from which on a set is too similar.
         sets: number of sets chosen, at most.
         exempt: sets that may be similar: adversarial ones made from the in-domain set, which BOSS keeps by hand.
@@ -67,7 +49,7 @@ def choose_sets(
         A decision on each candidate, in their order.
 
     Example:
-        >>> choices = choose_sets("web", [Candidate("a", "news", 0.3, 0.2), Candidate("b", "news", 0.4, 0.1)])
+        >>> choices = choose_sets("web", [SetChoice("a", "news", 0.3, 0.2), SetChoice("b", "news", 0.4, 0.1)])
         >>> [choice.chosen for choice in choices], choices[1].reason
         ([True, False], 'of its source, news, a has the greater drop: 20.0 points')
 
@@ -81,7 +63,7 @@ def choose_sets(
             cosine = f"{candidate.similarity:.3f}"
             reasons[candidate.name] = f"too similar: a cosine of {cosine}, and {similar:g} is the most"
     remaining = [candidate for candidate in candidates if candidate.name not in reasons]
-    first: dict[str, Candidate] = {}
+    first: dict[str, SetChoice] = {}
     drops = level(np.array([candidate.drop for candidate in remaining]))
     for candidate in (remaining[place] for place in np.argsort(-drops, kind="stable")):
         best = first.setdefault(candidate.source, candidate)
@@ -90,12 +72,15 @@ def choose_sets(
             reasons[candidate.name] = f"of its source, {candidate.source}, {greater}"
     for candidate in list(first.values())[sets:]:
         reasons[candidate.name] = f"{sets} others have greater drops than {_points(candidate.drop)}"
-    choices = []
-    for candidate in candidates:
-        name, origin, drop = candidate.name, candidate.source, candidate.drop
-        reason = reasons.get(name, f"of its source, {origin}, the greatest drop: {_points(drop)}")
-        choices.append(SetChoice(name, origin, candidate.similarity, drop, name not in reasons, reason))
-    return tuple(choices)
+    chosen = "of its source, {0.source}, the greatest drop: {1}"
+    return tuple(
+        replace(
+            candidate,
+            chosen=candidate.name not in reasons,
+            reason=reasons.get(candidate.name, chosen.format(candidate, _points(candidate.drop))),
+        )
+        for candidate in candidates
+    )
 
 
 def select_sets(
@@ -115,7 +100,6 @@ def select_sets(
         similar: the similarity from which on a set is too similar.
         sets: largest number of chosen sets.
         keep: sets that are never too similar.
-        limits: size limits of a file.
 
     Raises:
         UsageError: the table cannot be right (a `DataError` names the line).
@@ -153,7 +137,7 @@ def select_sets(
         if len(complete) < len(drops):
             models = f"{len(complete)} of {len(drops)} models"
             notes.append(f"{scored.name}: the drop is that of {models}, which have both values.")
-        candidates.append(Candidate(scored.name, scored.source, float(cosine), float(complete.mean())))
+        candidates.append(SetChoice(scored.name, scored.source, float(cosine), float(complete.mean())))
     choices = choose_sets(home.source, candidates, similar, sets, keep)
     return Selection(home.name, home.source, choices, (*notes, *values.notes))
 

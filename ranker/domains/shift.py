@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
@@ -19,7 +19,6 @@ from ranker.domains.words import AlignedWords, WordCounts
 from ranker.errors import listed
 from ranker.limits import LIMITS, Limits
 from ranker.numbers import interval, p_value, percent
-from ranker.progress import Progress, silent
 from ranker.results import shift as results
 from ranker.results.shift import Pair, Verdict
 from ranker.statistics import shift, summaries
@@ -39,7 +38,6 @@ class Domain:
     """A set of texts.
 
     Attributes:
-        name: of the set.
         examples: the rows, in their order.
         labels: (N,) labels as written; None if a row has none.
         words: most probable words, if the set is a topic.
@@ -114,21 +112,20 @@ class Domain:
 
 
 def measure_shift(
-    domains: Sequence[Domain], seed: int = 0, progress: Progress = silent, encoder: str = ""
+    domains: Sequence[Domain], seed: int = 0, encoder: str = "", advance: Callable[[int], object] = lambda pairs: None
 ) -> results.Shift:
     """Measure the distance between every two of several domains.
 
     Args:
         domains: two or more, the in-domain one first.
         seed: random seed; each pair starts from it.
-        progress: advanced after each pair.
         encoder: description of the sentence encoder; "" without one.
+        advance: called after each pair.
     """
-    with progress("domains", len(domains) * (len(domains) - 1) // 2) as advance:
-        pairs = []
-        for a, b in combinations(domains, 2):
-            pairs.append(compare_domains(a, b, np.random.default_rng(seed)))
-            advance(1)
+    pairs = []
+    for a, b in combinations(domains, 2):
+        pairs.append(compare_domains(a, b, np.random.default_rng(seed)))
+        advance(1)
     return results.Shift(
         tuple(domain.summarize(np.random.default_rng(seed)) for domain in domains),
         tuple(pairs),

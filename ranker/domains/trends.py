@@ -25,9 +25,7 @@ def fit_trends(values: Values, axes: str, rng: np.random.Generator) -> Iterator[
     set is predicted.
 
     Args:
-        values: scores of models on sets.
         axes: "plain", or "probit" for normal quantiles of the values.
-        rng: the only source of randomness.
 
     Raises:
         UsageError: there are no such axes, or a value has no normal quantile.

@@ -44,7 +44,6 @@ class Set:
     """A set that models were measured on.
 
     Attributes:
-        name: of the set.
         group: its task; "" for an in-domain set of all tasks, or all of its level.
         kind: "in-domain" or "ood".
         level: its level in a hierarchy of sets, such as genre, style and topic; "" without one.
@@ -152,7 +151,6 @@ def read_values(
         tables: .csv, .tsv, .txt, .jsonl or .parquet, suites with stated values, or tables in memory.
         percent: the values are percentages; None assumes so if all are above 1, or 0.
         lower_is_better: lower values are better, and may have any size.
-        limits: size limits of the files.
 
     Raises:
         DataError: a file cannot be read, or a cell cannot be right; file and line are named.

@@ -66,8 +66,6 @@ def count_words(texts: Iterable[str], name: str = "", limits: Limits = LIMITS) -
     """Count the words of texts.
 
     Args:
-        texts: of a set.
-        name: of the set.
         limits: most words allowed, in all and distinct; counting stops at the first excess.
 
     Example:
@@ -140,7 +138,6 @@ def vectors(word_pair: AlignedWords, rng: np.random.Generator, components: int =
     word of the vocabulary is 0.
 
     Args:
-        word_pair: the two sets.
         rng: draws the texts for the fit, and starts the SVD.
         components: D, at most; fewer if there are fewer words.
 

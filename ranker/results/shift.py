@@ -138,8 +138,8 @@ class SetChoice:
     source: str
     similarity: float
     drop: float
-    chosen: bool
-    reason: str
+    chosen: bool = False
+    reason: str = ""
 
 
 @dataclass(frozen=True, repr=False)

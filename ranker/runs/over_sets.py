@@ -27,8 +27,6 @@ def over_sets(
 
     Args:
         domains: the sets, the in-domain one first.
-        models: one or more.
-        task: their task.
         runtime: how models run, and where answers are stored.
 
     Returns:

@@ -16,12 +16,12 @@ from ranker.datasets.readers import Sheet
 from ranker.datasets.sets import LabelledDataset
 from ranker.domains import parts
 from ranker.domains.drops import add_model_scores
-from ranker.domains.select import MAX_CHOSEN_SETS, SIMILAR, Candidate, choose_sets
+from ranker.domains.select import MAX_CHOSEN_SETS, SIMILAR, choose_sets
 from ranker.domains.shift import Domain, measure_shift
 from ranker.errors import Assumption, DataError, UsageError, check_installed, listed, look_up
 from ranker.files.columns import Columns, Row
 from ranker.limits import LIMITS, Limits
-from ranker.results.shift import Shift
+from ranker.results.shift import SetChoice, Shift
 from ranker.runs.inspected import Models, inspect_models
 from ranker.runs.over_sets import over_sets
 from ranker.runs.signatures import checked
@@ -189,7 +189,8 @@ def answer_request(question: ShiftRequest) -> Shift:
     scored = None if models is None or task is None else over_sets(domains, models, task, question.runtime)
     if task is not None:
         domains = [domain.with_task_labels(task) for domain in domains]
-    distances = measure_shift(domains, question.seed, question.runtime.progress, encoder_text)
+    with question.runtime.progress("domains", len(domains) * (len(domains) - 1) // 2) as advance:
+        distances = measure_shift(domains, question.seed, encoder_text, advance)
     distances = replace(distances, notes=(*compared.notes, *distances.notes))
     if scored is not None and task is not None:
         outcomes, failures = scored
@@ -235,7 +236,7 @@ def _select_sets(shifts: Shift, rules: SelectionSettings) -> Shift:
         if cosine is None or drop is None:
             lacking = "no direction" if cosine is None else "no score"
             raise UsageError.of(pair.b, f"cannot be chosen or left out: it has {lacking} to compare")
-        candidates.append(Candidate(pair.b, rules.sources[pair.b], cosine, drop))
+        candidates.append(SetChoice(pair.b, rules.sources[pair.b], cosine, drop))
     return replace(
         shifts, choices=choose_sets(rules.sources[shifts.first], candidates, rules.similar, rules.sets, rules.keep)
     )

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ranker.domains.parts import MAX_SETS
 from ranker.errors import UsageError
 from ranker.results.over_tasks import OverTasks
 from ranker.results.ranking import Ranking
@@ -21,6 +20,9 @@ from ranker.runtime.runtime import Runtime
 from ranker.scoring.over_tasks import parts
 from ranker.scoring.score import Evidence
 from ranker.tasks.metrics import LabelScore
+
+MAX_PARTS = 20
+"""Parts of a file, at most: each is a decision of its own."""
 
 
 @checked
@@ -70,12 +72,12 @@ def decide_within(
     rows_file = rows if isinstance(rows, RowsFile) else RowsFile(Path(rows))
     inputs = gather_without_truth(models, replace(rows_file, columns={**rows_file.columns, "cluster": (column,)}))
     values = dict.fromkeys(example.group for example in inputs.population)
-    if not 2 <= len(values) <= MAX_SETS:
+    if not 2 <= len(values) <= MAX_PARTS:
         examples = ", ".join(list(values)[:3])
         predicate = (
-            f"must name a column with 2 to {MAX_SETS} values (got {len(values)} in {rows_file.file}: {examples})"
+            f"must name a column with 2 to {MAX_PARTS} values (got {len(values)} in {rows_file.file}: {examples})"
         )
-        raise UsageError.about("within", predicate, len(values), allowed=(2, MAX_SETS))
+        raise UsageError.about("within", predicate, len(values), allowed=(2, MAX_PARTS))
 
     def ask(value: str) -> tuple[Ranking, Sequence[str]]:
         ranking = decide_plan(plan(_part(inputs, value), evidence, metric=metric), seed, runtime)

@@ -52,7 +52,6 @@ def estimate(
     """Return a value with its interval: value -+ 1.96 standard deviations of resampled values, cut at both ends.
 
     Args:
-        name: of the measure.
         value: of the samples themselves; nan where it is not defined.
         resampled: (R,) of resamples; those that are nan are left out.
         least, most: the range of the measure.
@@ -74,7 +73,6 @@ def resamples(
     """Draw resamples with replacement, a block at a time: the count of each of N texts in each.
 
     Args:
-        rng: the only source of randomness.
         size: N.
         count: R.
         at_once: r; None for as many as `BLOCK` numbers hold, and at least 1.
@@ -117,7 +115,6 @@ def centroid_cosine(first: Floats, second: Floats, rng: np.random.Generator) -> 
 
     Args:
         first, second: (N, D) and (O, D) vectors.
-        rng: of the resamples.
 
     Example:
         >>> a, b = np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([[1.0, 1.0], [2.0, 2.0]])
@@ -203,7 +200,6 @@ def mmd(
         first, second: (N, D) and (O, D) vectors.
         rng: of draws, permutations and resamples.
         size: vectors of each sample a draw, at most.
-        draws: how many, at most.
         count: permutations, and resamples.
 
     Raises:
@@ -278,7 +274,6 @@ def total_variation(first: Ints, second: Ints, rng: np.random.Generator) -> Dist
 
     Args:
         first, second: (C,) counts of the labels.
-        rng: of the resamples.
 
     Example:
         >>> total_variation(np.array([50, 50]), np.array([80, 20]), np.random.default_rng(0)).value.__round__(3)
@@ -300,7 +295,6 @@ def word_overlap(first: Any, second: Any, rng: np.random.Generator) -> DistanceM
 
     Args:
         first, second: (N, V) and (O, V) counts of each word in each text; sparse matrices of scipy.
-        rng: of the resamples.
 
     Source: Yang et al. 2023, "GLUE-X", appendix C.1, which shows it and gives no formula; this is ours.
     """
@@ -314,7 +308,6 @@ def vocabulary_overlap(first: Any, second: Any, rng: np.random.Generator, most: 
 
     Args:
         first, second: (N, V) and (O, V) counts as above, without the stop words.
-        rng: of the resamples.
         most: words of a vocabulary.
 
     Source: Yuan et al. 2025, "DomainSum", section 3.3, which gives no denominator; with full vocabularies it is 10,000.
@@ -399,7 +392,6 @@ def ratio_of_means(first: Floats | Ints, second: Floats | Ints, rng: np.random.G
 
     Args:
         first, second: (N,) and (O,) numbers of at least 0, such as lengths.
-        rng: of the resamples.
 
     Example:
         >>> round(ratio_of_means(np.array([10.0, 20.0]), np.array([30.0, 15.0]), np.random.default_rng(0)).value, 9)
@@ -417,7 +409,6 @@ def share(name: str, holds: Bools) -> DistanceMeasure:
     """Measure the share of texts for which something holds, with Wilson's interval.
 
     Args:
-        name: of the measure.
         holds: (O,) whether it holds for each text.
 
     Example:

@@ -335,8 +335,6 @@ def fit_trend(x: Floats, y: Floats, rng: np.random.Generator, draws: int = DRAWS
 
     Args:
         x, y: (M,) in-domain values, and those on a set; at least `MIN_MODELS` models, and x not all the same.
-        rng: the only source of randomness.
-        draws: resamples of the models.
 
     Raises:
         ValueError: fewer models, or one x.

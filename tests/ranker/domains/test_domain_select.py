@@ -11,8 +11,9 @@ from published_tables import TABLES, answered
 from refusals import refuses
 
 from ranker import select_sets
-from ranker.domains.select import MAX_CHOSEN_SETS, SIMILAR, Candidate, choose_sets
+from ranker.domains.select import MAX_CHOSEN_SETS, SIMILAR, choose_sets
 from ranker.errors import DataError, UnknownName
+from ranker.results.shift import SetChoice
 
 COLUMNS = ("set", "source", "similarity", "model", "value", "kind")
 
@@ -111,6 +112,6 @@ def test_unknown_names_are_refused():
 
 def test_equal_drops_take_the_first():
     """And none is chosen where all are too similar."""
-    equal = choose_sets("web", [Candidate("a", "news", 0.1, 0.2), Candidate("b", "news", 0.1, 0.2)])
+    equal = choose_sets("web", [SetChoice("a", "news", 0.1, 0.2), SetChoice("b", "news", 0.1, 0.2)])
     assert [choice.chosen for choice in equal] == [True, False]
-    assert not choose_sets("web", [Candidate("a", "news", 0.9, 0.2)])[0].chosen
+    assert not choose_sets("web", [SetChoice("a", "news", 0.9, 0.2)])[0].chosen
