@@ -26,13 +26,13 @@ from benchmarks.shift_domains import Row, summaries
 from benchmarks.summaries import EXTRACTS
 from factors.types import Floats
 from ranker.commands.options import PATH
+from ranker.domains.statistics.summaries import MEASURES, measures
 from ranker.domains.words import tokens_of
 from ranker.numbers import percent, points
 from ranker.results.ranking import Ranking
 from ranker.sources.hf.bertscore import NAME as BERTSCORE
 from ranker.statistics.correlation import pearson
 from ranker.statistics.paired import estimate_difference
-from ranker.statistics.summaries import MEASURES, measures
 from ranker.tasks.texts import TextTask
 
 ROWS, SPARE, TOKENS = 50, 20, 300

@@ -273,9 +273,9 @@ def trained(task: str, pool: Sequence[Row], encoder: Path, folder: Path) -> list
 
 def measure(task: str, data_folder: Path, encoder: Path, work: Path) -> None:
     """Train, ask, and write what comes of it: WORK/TASK.json, .md and .html."""
+    from ranker.domains.report.shift import document
+    from ranker.domains.runs.shift import shift
     from ranker.report import write as written
-    from ranker.report.shift import document
-    from ranker.runs.shift import shift
     from ranker.runtime.runtime import Runtime
 
     rng = np.random.default_rng(0)

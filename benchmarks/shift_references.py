@@ -12,8 +12,8 @@ import numpy as np
 from ranker.datasets import sets
 from ranker.domains import words
 from ranker.domains.references import FILE
+from ranker.domains.statistics.shift import mmd
 from ranker.domains.words import WordCounts
-from ranker.statistics.shift import mmd
 
 HALVINGS = 10
 

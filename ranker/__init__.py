@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from ranker.datasets.sets import from_rows as set_from_rows
     from ranker.datasets.sets import load as load_set
     from ranker.domains.compare import compare
+    from ranker.domains.results.over_sets import OverSets
+    from ranker.domains.results.shift import Selection, Shift
+    from ranker.domains.runs.shift import shift
     from ranker.domains.select import select_sets
     from ranker.errors import DataError, ModelError, RankModelsError, StoreError, UsageError
     from ranker.progress import silent
@@ -27,11 +30,10 @@ if TYPE_CHECKING:
     from ranker.results.evaluation import Evaluation, MethodResult
     from ranker.results.explanation import Explanation
     from ranker.results.label_ranking import LabelRanking
-    from ranker.results.over_sets import OverSets
     from ranker.results.over_tasks import OverTasks
     from ranker.results.ranking import Ranking
-    from ranker.results.shift import Selection, Shift
     from ranker.results.votes import VoteRanking
+    from ranker.runs.changes import what_changed
     from ranker.runs.decide import decide
     from ranker.runs.explain import explain
     from ranker.runs.label import Labelling, label
@@ -39,7 +41,6 @@ if TYPE_CHECKING:
     from ranker.runs.over_tasks import over_tasks
     from ranker.runs.rank import rank
     from ranker.runs.rows import labelled
-    from ranker.runs.shift import shift
     from ranker.runs.votes import rank_votes
     from ranker.runs.within import decide_within
     from ranker.runtime.executors.processes import Processes
@@ -47,7 +48,6 @@ if TYPE_CHECKING:
     from ranker.runtime.runtime import Runtime
     from ranker.runtime.storage import USER_STORE
     from ranker.runtime.store import Store
-    from ranker.scoring.changes import what_changed
     from ranker.scoring.score import Evidence
     from ranker.sources.base import Machine, SourceOptions
     from ranker.sources.endpoint.options import EndpointOptions
@@ -149,10 +149,10 @@ _HOME = {
     "ranker.results.evaluation": ("Evaluation", "MethodResult"),
     "ranker.results.explanation": ("Explanation",),
     "ranker.results.label_ranking": ("LabelRanking",),
-    "ranker.results.over_sets": ("OverSets",),
+    "ranker.domains.results.over_sets": ("OverSets",),
     "ranker.results.over_tasks": ("OverTasks",),
     "ranker.results.ranking": ("Ranking",),
-    "ranker.results.shift": ("Selection", "Shift"),
+    "ranker.domains.results.shift": ("Selection", "Shift"),
     "ranker.results.votes": ("VoteRanking",),
     "ranker.runs.decide": ("decide",),
     "ranker.runs.explain": ("explain",),
@@ -160,7 +160,7 @@ _HOME = {
     "ranker.runs.label": ("Labelling", "label"),
     "ranker.runs.over_tasks": ("over_tasks",),
     "ranker.runs.rank": ("rank",),
-    "ranker.runs.shift": ("shift",),
+    "ranker.domains.runs.shift": ("shift",),
     "ranker.runs.votes": ("rank_votes",),
     "ranker.runs.within": ("decide_within",),
     "ranker.runtime.executors.processes": ("Processes",),
@@ -168,7 +168,7 @@ _HOME = {
     "ranker.runtime.runtime": ("Runtime",),
     "ranker.runtime.storage": ("USER_STORE",),
     "ranker.runtime.store": ("Store",),
-    "ranker.scoring.changes": ("what_changed",),
+    "ranker.runs.changes": ("what_changed",),
     "ranker.scoring.score": ("Evidence",),
     "ranker.sources.base": ("Machine", "SourceOptions"),
     "ranker.sources.hf.options": ("CheckpointOptions",),

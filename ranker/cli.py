@@ -6,8 +6,8 @@ The answer goes to stdout, everything else to stderr. A command's module is impo
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
-from importlib import import_module
+from collections.abc import Mapping, Sequence
+from importlib import import_module, metadata
 
 import click
 from click.shell_completion import CompletionItem
@@ -15,19 +15,23 @@ from click.shell_completion import CompletionItem
 from ranker.commands.program import check_flags, run_program, say, use_flag_names
 from ranker.errors import look_up
 
-COMMANDS = {
+GROUP = "rank_models.commands"
+"""Entry point group of packages with commands; each names a table like `QUESTIONS`, in the package of their modules."""
+
+QUESTIONS = {
     "run": "Rank models on an OOD set, or on rows of your own.",
     "label": "Label rows one after the other, each the most telling.",
     "explain": "Show what models look at in one example.",
-    "compare": "Say who leads over many sets, or what changed.",
-    "shift": "Say how far new domains are from the training data.",
+}
+"""Command that asks about models -> its line in the list. `ranker/commands/NAME.py` defines NAME."""
+
+UPKEEP = {
     "report": "Report runs that were kept, in any format.",
     "ls": "List OOD sets, suites, factors, methods, backends, formats.",
     "fetch": "Fetch the official file of an OOD set.",
     "store": "List, check and tidy up what was computed.",
 }
-"""Command -> its line in the list. `ranker/commands/NAME.py` defines NAME."""
-
+"""The other commands, which stand last."""
 
 START = """\
 you have                 you type
@@ -41,6 +45,16 @@ you have                 you type
   nothing: see a demo    rank-models --ood hans-sub --probe 10
 all flags: rank-models run --help    all commands: rank-models --help"""
 """Ten lines that tell a newcomer what to type for what they have."""
+
+
+def known_commands() -> dict[str, str]:
+    """Return the commands with their lines, the most used first; those of installed packages too."""
+    return {**QUESTIONS, **{name: line for lines in _installed().values() for name, line in lines.items()}, **UPKEEP}
+
+
+def _installed() -> dict[str, Mapping[str, str]]:
+    """Return the commands of installed packages: package of their modules -> command -> line."""
+    return {entry.module: entry.load() for entry in metadata.entry_points(group=GROUP)}
 
 
 class DefaultToRun(click.Group):
@@ -59,28 +73,31 @@ class DefaultToRun(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of the commands, the most used first."""
-        return list(COMMANDS)
+        return list(known_commands())
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command:
         """Return the command of that name; an error suggests a similar one, but not while a shell completes."""
-        if ctx.resilient_parsing and name not in COMMANDS:
+        packages = {command: package for package, lines in _installed().items() for command in lines}
+        packages |= dict.fromkeys((*QUESTIONS, *UPKEEP), "ranker.commands")
+        if ctx.resilient_parsing and name not in packages:
             return click.Command(name, add_help_option=False)
-        command_name = look_up("command", name, {key: key for key in COMMANDS})
-        command = getattr(import_module(f"ranker.commands.{command_name}"), command_name)
+        command_name = look_up("command", name, {command: command for command in known_commands()})
+        command = getattr(import_module(f"{packages[command_name]}.{command_name}"), command_name)
         check_flags(command)
         return use_flag_names(command)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Complete commands, and flags of `run`, whose name may be left out."""
         if not incomplete.startswith("-"):
-            return [CompletionItem(name, help=line) for name, line in COMMANDS.items() if name.startswith(incomplete)]
+            lines = known_commands().items()
+            return [CompletionItem(name, help=line) for name, line in lines if name.startswith(incomplete)]
         run = self.get_command(ctx, "run")
         return [*super().shell_complete(ctx, incomplete), *run.shell_complete(click.Context(run), incomplete)]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of the commands, without importing them."""
         with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+            formatter.write_dl(list(known_commands().items()))
 
 
 HELP = f"""Tell which of several fine-tuned language models will do best in a new domain, from about ten labelled

@@ -21,10 +21,14 @@ from factors.rounding import TIE
 from factors.types import Attributions, Bools, Example, Floats
 from ranker.attribution import perturb
 from ranker.attribution.settings import LIMESettings, Units
-from ranker.datasets.identity import text_key
 from ranker.progress import Advance
+from ranker.records import digest
 from ranker.sources.base import E, Perturbed
 from ranker.tasks.classes import softmax
+
+
+TEXT_VERSION = 1
+"""Version of the digests of texts, which are those of the store: another version draws other samples."""
 
 
 def attribute(
@@ -56,7 +60,8 @@ def attribute(
 
 def seed_of(seed: int, model: str, example: Example) -> int:
     """Return the seed of one example's samples, independent of its place and of other examples."""
-    parts = (str(seed), model, "lime", text_key(example))
+    text = digest({"schema": TEXT_VERSION, "segments": example.segments})
+    parts = (str(seed), model, "lime", text)
     return int.from_bytes(hashlib.sha256("\0".join(parts).encode()).digest()[:16], "big")
 
 

@@ -13,7 +13,7 @@ from factors.types import Example
 from ranker.tasks.base import Task
 
 TEXT_KEY_VERSION = 1
-"""Version of the text keys. LIME's seeds depend on these keys: another version draws other samples."""
+"""Version of the text keys, by which a store finds what models said of texts."""
 
 
 def text_key(example: Example) -> str:

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from factors.types import Floats
+from ranker.domains.statistics import shift
 from ranker.domains.words import AlignedWords
-from ranker.statistics import shift
-from ranker.statistics.shift import DistanceMeasure
+from ranker.statistics.correlation import DistanceMeasure
 
 FOLDS = 5
 

@@ -8,9 +8,9 @@ import numpy as np
 
 from factors.rounding import level
 from factors.types import Floats
+from ranker.domains.results.over_sets import OnAverage
 from ranker.results.choice import Choice, choose_by
 from ranker.results.decision import Decision
-from ranker.results.over_sets import OnAverage
 from ranker.results.ranking import Ranking
 from ranker.statistics import on_average, posterior, rows
 from ranker.statistics.draws import Draws, mean_of, sample_count

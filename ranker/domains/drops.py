@@ -9,7 +9,7 @@ import numpy as np
 
 from factors.types import Floats
 from ranker.domains.measures import correlate, warnings_of
-from ranker.results.shift import Correlation, Score, Shift
+from ranker.domains.results.shift import Correlation, Score, Shift
 from ranker.statistics.paired import of_mean, standard_errors
 
 

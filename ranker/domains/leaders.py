@@ -13,12 +13,13 @@ import numpy as np
 
 from factors.rounding import TIE, level
 from factors.types import Floats
+from ranker.domains.results.over_sets import Difference, Drawn, Leader, Missing, OverSets
+from ranker.domains.statistics import leaders
 from ranker.domains.values import KINDS, Kind, Values
 from ranker.errors import UsageError, listed, look_up
 from ranker.numbers import counted
 from ranker.results.choice import Choice, choose, choose_by
-from ranker.results.over_sets import Difference, Drawn, Leader, Missing, OverSets
-from ranker.statistics import engine, leaders, significance
+from ranker.statistics import engine, significance
 from ranker.statistics.draws import Draws
 
 MISSING: dict[str, Missing] = {"sets": "sets", "models": "models", "ranks": "ranks"}

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from ranker.domains.results.shift import Correlation, Outcome
 from ranker.domains.rows import is_number, number, optional, read_rows, require, required
 from ranker.domains.values import Values
 from ranker.errors import Assumption, DataError, UsageError, listed
 from ranker.files.columns import Row
 from ranker.limits import LIMITS, Limits
-from ranker.results.shift import Correlation, Outcome
 from ranker.statistics import correlation
 
 MIN_SETS_FOR_CORRELATION = 8

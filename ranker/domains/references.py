@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from ranker.results.shift import Verdict
-from ranker.statistics.shift import DistanceMeasure
+from ranker.domains.results.shift import Verdict
+from ranker.statistics.correlation import DistanceMeasure
 
 FILE = Path(__file__).with_name("references.toml")
 """Written by `python -m benchmarks.shift_references`."""

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from factors.rounding import level
+from ranker.domains.results.shift import Selection, SetChoice
 from ranker.domains.rows import read_rows, require
 from ranker.domains.values import NEEDED, are_percentages, values_of_rows
 from ranker.errors import DataError, listed, look_up
 from ranker.limits import LIMITS, Limits
 from ranker.numbers import points
-from ranker.results.shift import Selection, SetChoice
 
 SELECTION_COLUMNS = (*NEEDED, "source", "similarity", "kind")
 """Columns of a table of candidates."""

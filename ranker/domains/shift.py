@@ -15,14 +15,15 @@ from factors.types import Floats
 from ranker.domains import words
 from ranker.domains.classifier import DomainClassification, classify_domains
 from ranker.domains.references import KINDS, nearest_pair, verdicts_within
+from ranker.domains.results import shift as results
+from ranker.domains.results.shift import Pair, Verdict
+from ranker.domains.statistics import shift, summaries
+from ranker.domains.statistics.shift import Mmd
 from ranker.domains.words import AlignedWords, WordCounts
 from ranker.errors import listed
 from ranker.limits import LIMITS, Limits
 from ranker.numbers import interval, p_value, percent
-from ranker.results import shift as results
-from ranker.results.shift import Pair, Verdict
-from ranker.statistics import shift, summaries
-from ranker.statistics.shift import DistanceMeasure, Mmd
+from ranker.statistics.correlation import DistanceMeasure
 from ranker.tasks.classes import ClassificationTask
 from ranker.tasks.names import fold
 

@@ -9,11 +9,11 @@ import numpy as np
 
 from factors.rounding import level
 from factors.types import Floats
+from ranker.domains.results.over_sets import Axes, Point, Trend
+from ranker.domains.statistics import trend
 from ranker.domains.values import Set, Values
 from ranker.errors import UsageError, look_up
 from ranker.numbers import counted
-from ranker.results.over_sets import Axes, Point, Trend
-from ranker.statistics import trend
 
 AXES: dict[str, Axes] = {"plain": "plain", "probit": "probit"}
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import textwrap
+from importlib import import_module
 
 from ranker.errors import UsageError, look_up
-from ranker.report import sets_figures, shift_figures
 from ranker.report.figures import ALL, Drawing, drawings
-from ranker.results.over_sets import OverSets
 from ranker.results.ranking import Ranking
 from ranker.results.result import Result
-from ranker.results.shift import Shift
 
 LINE_POINTS, CHARACTERS_PER_INCH = 16, 8
 """Height of a line of a title, and its characters, of which more do not fit."""
@@ -45,11 +43,6 @@ def _set_title(drawing: Drawing) -> None:
 
 
 def _drawings(drawable: Result) -> list[Drawing]:
-    match drawable:
-        case Ranking():
-            return drawings(drawable, ALL[drawable.mode])
-        case Shift():
-            return shift_figures.drawings(drawable)
-        case OverSets():
-            return sets_figures.drawings(drawable)
-    return []
+    if isinstance(drawable, Ranking):
+        return drawings(drawable, ALL[drawable.mode])
+    return list(import_module(drawable.figures).drawings(drawable)) if drawable.figures else []

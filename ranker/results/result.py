@@ -31,9 +31,11 @@ class Result(ABC):
 
     Attributes:
         index: the columns of `to_rows` that identify its rows; empty if only their order does.
+        figures: module whose `drawings` draws its figures; empty if it has none, or if reports have them.
     """
 
     index: ClassVar[tuple[str, ...]] = ("name",)
+    figures: ClassVar[str] = ""
 
     @property
     @abstractmethod

@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from factors.rounding import TIE
 from factors.types import Floats
 from ranker.statistics.engine import none_if_nan
 from ranker.statistics.intervals import Z95
-from ranker.statistics.shift import DistanceMeasure
+
+
+@dataclass(frozen=True)
+class DistanceMeasure:
+    """A measure of two samples, or of one, with its interval.
+
+    Attributes:
+        name: as in `docs/shift.md`.
+        value: None where it is not defined.
+        low, high: its 95 % interval; None where there is none.
+    """
+
+    name: str
+    value: float | None
+    low: float | None
+    high: float | None
 
 
 def pearson(first: Floats, second: Floats) -> DistanceMeasure:

@@ -42,10 +42,10 @@ from ranker.files import reader
 from ranker.limits import LIMITS
 from ranker.results import ranking as ranking_module
 from ranker.results.ranking import Ranking
+from ranker.runs.changes import what_changed
 from ranker.runtime import shards
 from ranker.runtime.store import Store, key_digest
 from ranker.runtime.upkeep import contents, verify
-from ranker.scoring.changes import what_changed
 from ranker.sources import suites
 from ranker.sources.hf import checkpoints, labels
 from ranker.sources.hf.files import open_checkpoint_files

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ranker.domains.references import reference_pairs
-from ranker.report.correlations import MEASURES
+from ranker.domains.report.correlations import MEASURES
 
 PAGE = (Path(__file__).parents[2] / "docs" / "shift.md").read_text(encoding="utf-8")
 

@@ -12,7 +12,7 @@ import pytest
 from click.shell_completion import ShellComplete
 from click.testing import CliRunner
 
-from ranker.cli import COMMANDS, START, cli
+from ranker.cli import START, cli, known_commands
 from ranker.commands.options import option
 from ranker.sources.options import Heading
 
@@ -107,7 +107,7 @@ def test_help_of_many_flags_is_short(help_of, name):
     assert ("--prices" in page) == (name == "run")
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", known_commands())
 def test_help_fits_into_80_columns(help_of, name):
     """Also what is not wrapped, such as examples; no word is broken at its hyphen."""
     lines = help_of(name).splitlines()

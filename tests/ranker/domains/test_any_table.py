@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ranker.domains.compare import compare
+from ranker.domains.report import over_sets
 from ranker.errors import UsageError
-from ranker.report import GENERAL, over_sets, write
+from ranker.report import GENERAL, write
 
 NAMES = st.sampled_from(["a", "b", "c", "d", "x\ny", "=1+1", "é", ""])
 CELLS = st.one_of(

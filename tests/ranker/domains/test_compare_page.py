@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from test_tables_page import give
 
-from ranker.commands.compare import compare as command
+from ranker.domains.commands.compare import compare as command
+from ranker.domains.statistics.trend import TYPES
 from ranker.domains.values import COLUMNS
-from ranker.statistics.trend import TYPES
 
 DOCS = Path(__file__).parents[3] / "docs"
 PAGE = "".join((DOCS / f"{name}.md").read_text(encoding="utf-8") for name in ("compare", "compare-tables"))

@@ -7,8 +7,8 @@ from refusals import refuses
 from test_report_formats import toy
 
 from ranker.domains.compare import compare
+from ranker.domains.report import over_sets as report
 from ranker.errors import DataError
-from ranker.report import over_sets as report
 from ranker.results.header import Header
 from ranker.results.ranking import Ranking
 from ranker.results.table import ScoreTable

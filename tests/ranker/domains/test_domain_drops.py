@@ -2,9 +2,8 @@ import numpy as np
 import pytest
 
 from ranker.domains.drops import add_model_scores
-from ranker.results.shift import DomainSummary, Pair, Shift
-from ranker.statistics.correlation import pearson, spearman
-from ranker.statistics.shift import DistanceMeasure
+from ranker.domains.results.shift import DomainSummary, Pair, Shift
+from ranker.statistics.correlation import DistanceMeasure, pearson, spearman
 
 
 def found(cosines):

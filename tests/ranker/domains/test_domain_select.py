@@ -11,9 +11,9 @@ from published_tables import TABLES, answered
 from refusals import refuses
 
 from ranker import select_sets
+from ranker.domains.results.shift import SetChoice
 from ranker.domains.select import MAX_CHOSEN_SETS, SIMILAR, choose_sets
 from ranker.errors import DataError, UnknownName
-from ranker.results.shift import SetChoice
 
 COLUMNS = ("set", "source", "similarity", "model", "value", "kind")
 

@@ -9,7 +9,8 @@ from factors import Example
 from ranker.datasets import sets
 from ranker.domains import references
 from ranker.domains.shift import Domain, compare_domains, measure_shift
-from ranker.statistics.shift import DistanceMeasure, estimate
+from ranker.domains.statistics.shift import estimate
+from ranker.statistics.correlation import DistanceMeasure
 
 _DATA = os.environ.get("RANK_MODELS_DATA")
 SHARED = Path(_DATA) if _DATA else Path(__file__).parents[4] / "shared" / "data"

@@ -16,8 +16,8 @@ import pytest
 from published_tables import TABLES, answered
 from scipy.stats import pearsonr
 
+from ranker.domains.statistics import summaries
 from ranker.domains.words import tokens_of
-from ranker.statistics import summaries
 
 _DATA = os.environ.get("RANK_MODELS_DATA")
 FOLDER = (Path(_DATA) if _DATA else Path(__file__).parents[4] / "shared" / "data") / "domainsum"

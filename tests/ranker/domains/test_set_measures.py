@@ -6,9 +6,9 @@ from scipy.stats import pearsonr, spearmanr
 from ranker import shift
 from ranker.domains.compare import compare
 from ranker.domains.measures import read_measures
+from ranker.domains.report.shift import document
 from ranker.errors import DataError, UsageError
 from ranker.report import write
-from ranker.report.shift import document
 from ranker.statistics.correlation import pearson_p
 
 LENGTHS = {"p": 3.0, "q": 4.0, "r": 6.0, "s": 9.0, "t": 9.5}

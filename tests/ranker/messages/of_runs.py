@@ -40,6 +40,7 @@ from ranker.attribution import SETTINGS, abilities, attribute, settings_of
 from ranker.attribution.settings import IGSettings, LIMESettings, SHAPSettings
 from ranker.commands import custom, outputs
 from ranker.datasets.readers import read_sheet, unlabelled
+from ranker.domains.runs.shift import ReadOptions, ShiftRequest, answer_request
 from ranker.labelling import export
 from ranker.labelling.learners import VoteLearner
 from ranker.labelling.session import LabelEvent, Session
@@ -55,7 +56,6 @@ from ranker.runs.gather import RunInputs
 from ranker.runs.label_predictions import LabelSettings
 from ranker.runs.plan import check_shortcut
 from ranker.runs.rank import check_draws
-from ranker.runs.shift import ReadOptions, ShiftRequest, answer_request
 from ranker.runs.task import check_known_labels, decide_task
 from ranker.runtime import storage
 from ranker.runtime.base import WorkItem

@@ -14,7 +14,8 @@ from test_report_formats import AGAINST, GOAL, Reader, decided, toy_decision, tw
 from ranker import report
 from ranker.commands import outputs
 from ranker.domains.compare import compare
-from ranker.report import over_sets as of_sets
+from ranker.domains.report import over_sets as of_sets
+from ranker.domains.results.over_sets import OverSets
 from ranker.report import over_tasks as of_tasks
 from ranker.report import ranking as of_run
 from ranker.report import votes as of_votes
@@ -24,7 +25,6 @@ from ranker.results.costs import Costs, ModelCost, ModelUsage, Preference
 from ranker.results.decision import RowResult
 from ranker.results.judged import JudgeResult
 from ranker.results.label_ranking import LabelledModel, LabelRanking
-from ranker.results.over_sets import OverSets
 from ranker.results.over_tasks import Gap, Mean, OverTasks, Part
 from ranker.results.ranking import Ranking
 from ranker.runs.votes import rank_votes

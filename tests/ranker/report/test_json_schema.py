@@ -16,11 +16,13 @@ from test_report_formats import decided, evaluated, toy, toy_decision, toy_parts
 
 from ranker import report
 from ranker.domains.compare import compare
+from ranker.domains.report import over_sets as many
+from ranker.domains.report import shift as shifted
+from ranker.domains.runs.shift import shift as measure
+from ranker.domains.statistics import leaders
 from ranker.errors import DataError
 from ranker.report import changes as compared
-from ranker.report import over_sets as many
 from ranker.report import over_tasks as several
-from ranker.report import shift as shifted
 from ranker.report import votes as voted
 from ranker.results import (
     agreement,
@@ -37,12 +39,11 @@ from ranker.results import (
     votes,
 )
 from ranker.results import parts as model_parts
-from ranker.runs.shift import shift as measure
+from ranker.runs.changes import what_changed
 from ranker.runs.votes import rank_votes
-from ranker.scoring.changes import what_changed
 from ranker.scoring.over_tasks import parts, task_outcomes
-from ranker.statistics import components, leaders, paired
-from ranker.statistics.shift import DistanceMeasure
+from ranker.statistics import components, paired
+from ranker.statistics.correlation import DistanceMeasure
 
 ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "docs" / "json-schema.md"

@@ -6,8 +6,9 @@ from test_over_sets_report import rows
 from test_report_formats import toy, toy_decision
 
 from ranker.domains.compare import compare
+from ranker.domains.report import sets_figures
 from ranker.errors import UnknownName, UsageError
-from ranker.report import figures, sets_figures
+from ranker.report import figures
 
 
 def board():

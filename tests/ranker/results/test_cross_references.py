@@ -11,7 +11,7 @@ from ranker import Ranking, decide, rank, report
 from ranker.datasets import sets
 from ranker.errors import DataError
 from ranker.report import changes
-from ranker.scoring.changes import what_changed
+from ranker.runs.changes import what_changed
 from ranker.scoring.score import Evidence
 
 FACTORS = [BUILTIN[name] for name in ("ACC", "CONF", "CONF-H", "INDEX-DIFF", "SUM-DIFF")]

@@ -21,8 +21,8 @@ from ranker.results.explanation import Explanation
 from ranker.results.label_ranking import LabelledModel, LabelRanking
 from ranker.results.over_tasks import Gap, Mean, OverTasks, Part
 from ranker.results.result import Result
+from ranker.runs.changes import what_changed
 from ranker.runs.votes import rank_votes
-from ranker.scoring.changes import what_changed
 from ranker.statistics.forecast import Forecast
 
 HOSTILE = "<script>alert(1)</script>"

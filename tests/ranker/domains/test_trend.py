@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ranker.statistics import trend
+from ranker.domains.statistics import trend
 
 SHAPES = {"I": (1.1, 1.1), "II": (0.4, 1.8), "III": (-0.8, 1.5), "negative": (-1.0, -1.0), "flat": (0.0, 0.0)}
 """Type -> slopes before and after the joint, as steep as those of SQuAD's models on other domains."""

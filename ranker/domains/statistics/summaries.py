@@ -14,7 +14,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from factors.types import Floats
-from ranker.statistics.shift import DistanceMeasure, estimate, resampled_sums
+from ranker.domains.statistics.shift import estimate, resampled_sums
+from ranker.statistics.correlation import DistanceMeasure
 
 MEASURES = (
     "document_length",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from ranker.domains.results.shift import Correlation
 from ranker.numbers import interval, p_value, signed
 from ranker.report.tables import Table, table
-from ranker.results.shift import Correlation
 
 MEASURES = {
     "cosine": "cosine of centroids, words",

@@ -5,9 +5,9 @@ import pytest
 from refusals import refuses
 
 from ranker import TextSource, load_set, load_suite, shift
+from ranker.domains.runs.shift import ReadOptions, ShiftRequest, answer_request, compare_sets
+from ranker.domains.statistics import summaries
 from ranker.errors import Assumption, DataError, ModelError, UnknownName, UsageError
-from ranker.runs.shift import ReadOptions, ShiftRequest, answer_request, compare_sets
-from ranker.statistics import summaries
 
 ABOUT = {
     "sport": ["match", "team", "goal", "player", "league", "coach", "season", "score"],

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
+from ranker.domains.results.shift import Correlation
+from ranker.domains.statistics.leaders import Friedman
+from ranker.domains.statistics.trend import Shape, Type
 from ranker.errors import listed
 from ranker.numbers import counted, percent, probability
 from ranker.results.choice import Choice
 from ranker.results.result import NAMES, Result, to_plain
-from ranker.results.shift import Correlation
-from ranker.statistics.leaders import Friedman
-from ranker.statistics.trend import Shape, Type
 
 SCHEMA_VERSION = 1
 
@@ -203,11 +203,13 @@ class OverSets(Result):
         correlations: of the measures with the models' mean values and drops.
 
     Example:
-        >>> OverSets((), Choice("none", (), ""), {}, "sets", 0.01, (), None, {}, ()).title
-        '0 models over 0 tasks'
+        >>> from ranker import compare
+        >>> compare([{"model": model, "set": "a", "value": value} for model, value in (("x", 0.9), ("y", 0.8))]).title
+        '2 models over 1 task'
     """
 
     index: ClassVar[tuple[str, ...]] = ("model",)
+    figures: ClassVar[str] = "ranker.domains.report.sets_figures"
 
     models: tuple[Leader, ...]
     choice: Choice

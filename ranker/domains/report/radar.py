@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ranker.report.correlations import measure_name
+from ranker.domains.report.correlations import measure_name
 from ranker.report.figures import BLUE, GREEN, INK, PURPLE, SOFT, VERMILION, WIDTH, Drawing, empty_axes, shorten
 
 LOOKS: tuple[dict[str, Any], ...] = (

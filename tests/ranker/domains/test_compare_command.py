@@ -10,10 +10,11 @@ from test_changes import PAIRS
 from test_report_formats import toy, toy_decision
 
 from ranker.domains.compare import compare
-from ranker.report import GENERAL, over_sets
+from ranker.domains.report import over_sets
+from ranker.report import GENERAL
 from ranker.report import changes as changed
 from ranker.report import write as written
-from ranker.scoring.changes import what_changed
+from ranker.runs.changes import what_changed
 
 
 @pytest.fixture

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from ranker import shift
+from ranker.domains.report import shift_figures
+from ranker.domains.report.shift import document
 from ranker.errors import UsageError
-from ranker.report import shift_figures, write
-from ranker.report.shift import document
+from ranker.report import write
 
 
 @pytest.fixture(scope="module")

@@ -10,13 +10,13 @@ Axis letters here: N texts in-domain, O new ones, D dimensions, V words, C class
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from factors.rounding import TIE
 from factors.types import Bools, Floats, Ints
+from ranker.statistics.correlation import DistanceMeasure
 from ranker.statistics.engine import none_if_nan
 from ranker.statistics.intervals import Z95
 
@@ -28,22 +28,6 @@ BLOCK = 2**22
 
 PAIRS = 10_000
 """Pairs of vectors behind the median distance."""
-
-
-@dataclass(frozen=True)
-class DistanceMeasure:
-    """One measure of how far two samples are from each other, or of one of them.
-
-    Attributes:
-        name: as in `docs/shift.md`.
-        value: None where it is not defined.
-        low, high: its 95 % interval; None where there is none.
-    """
-
-    name: str
-    value: float | None
-    low: float | None
-    high: float | None
 
 
 def estimate(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from ranker.domains.results.over_sets import OverSets, Trend
 from ranker.errors import listed
 from ranker.numbers import interval, percent, points, probability, signed
 from ranker.report.tables import Table, table
-from ranker.results.over_sets import OverSets, Trend
 from ranker.results.result import NAMES
 
 MAX_SET_COLUMNS = 12

@@ -28,7 +28,7 @@ from ranker.report import changes as report
 from ranker.report.markdown import escape
 from ranker.results.header import Data, Provenance, Quality
 from ranker.results.ranking import Ranking
-from ranker.scoring.changes import difference, what_changed
+from ranker.runs.changes import difference, what_changed
 
 
 def later():

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 from ranker.errors import listed
 from ranker.numbers import counted
 from ranker.results.result import NAMES, Result, to_plain
-from ranker.statistics.shift import DistanceMeasure
+from ranker.statistics.correlation import DistanceMeasure
 
 SHIFT_VERSION, SELECTION_VERSION = 2, 1
 """Versions of their JSON."""
@@ -213,6 +213,7 @@ class Shift(Result):
     """
 
     index: ClassVar[tuple[str, ...]] = ("a", "b", "measure")
+    figures: ClassVar[str] = "ranker.domains.report.shift_figures"
 
     domains: tuple[DomainSummary, ...]
     pairs: tuple[Pair, ...]

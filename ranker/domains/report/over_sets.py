@@ -6,15 +6,15 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+from ranker.domains.report import trends
+from ranker.domains.report.correlations import correlations
+from ranker.domains.report.trends import MAX_MODEL_ROWS, MAX_SET_COLUMNS
+from ranker.domains.results.over_sets import OnAverage, OverSets
 from ranker.errors import listed
 from ranker.numbers import counted, p_value, percent, points, probability
-from ranker.report import trends
 from ranker.report.answer import equals
-from ranker.report.correlations import correlations
 from ranker.report.document import Document
 from ranker.report.tables import Table, letters, table
-from ranker.report.trends import MAX_MODEL_ROWS, MAX_SET_COLUMNS
-from ranker.results.over_sets import OnAverage, OverSets
 from ranker.results.result import NAMES
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def document(board: OverSets) -> Document:
 
 
 def _drawings(board: OverSets) -> Sequence[Drawing]:
-    from ranker.report.sets_figures import drawings  # and matplotlib with it
+    from ranker.domains.report.sets_figures import drawings  # and matplotlib with it
 
     return drawings(board)
 

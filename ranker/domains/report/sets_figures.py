@@ -8,12 +8,12 @@ from collections.abc import Iterator
 import numpy as np
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
+from ranker.domains.report.radar import radar
+from ranker.domains.report.trends import TYPES, joint_interval, set_name
+from ranker.domains.results.over_sets import OverSets, Trend
 from ranker.errors import listed
 from ranker.numbers import counted, percent
 from ranker.report.figures import BLUE, INK, SOFT, VERMILION, Drawing, empty_axes, figure_style, lines, shorten
-from ranker.report.radar import radar
-from ranker.report.trends import TYPES, joint_interval, set_name
-from ranker.results.over_sets import OverSets, Trend
 from ranker.results.result import NAMES
 
 MAX_RANKED_MODELS = 40

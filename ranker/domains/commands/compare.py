@@ -111,10 +111,10 @@ def compare_files(values: Mapping[str, Any]) -> Document:
     """Return the comparison of files: the changes between two runs on one set, or the leaders over sets."""
     from ranker.datasets.stated import is_suite
     from ranker.domains.compare import compare as over_sets
+    from ranker.domains.report import over_sets as several
     from ranker.report import changes as changed
-    from ranker.report import over_sets as several
     from ranker.results.ranking import Ranking
-    from ranker.scoring.changes import what_changed
+    from ranker.runs.changes import what_changed
 
     files: tuple[Path, ...] = values["files"]
     run_files = [file for file in files if file.suffix == RUN_SUFFIX and not is_suite(file) and _is_run(file)]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.colors import LinearSegmentedColormap
 
+from ranker.domains.report.radar import radar
+from ranker.domains.results.shift import Shift
 from ranker.report.figures import Drawing, figure_style, grid, shorten
-from ranker.report.radar import radar
-from ranker.results.shift import Shift
 
 WARMTH = LinearSegmentedColormap.from_list("like", [(1, 1, 1), (0.27, 0.55, 0.9)])
 """Colours from nothing in common to equal."""

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from ranker.domains.report.correlations import correlations, measure_name
+from ranker.domains.results.shift import Selection, SetChoice, Shift
 from ranker.numbers import interval, p_value, percent, points
-from ranker.report.correlations import correlations, measure_name
 from ranker.report.document import Document
 from ranker.report.tables import Table, table
 from ranker.report.words import words
-from ranker.results.shift import Selection, SetChoice, Shift
 
 if TYPE_CHECKING:
     from ranker.report.figures import Drawing
@@ -57,7 +57,7 @@ def selection(selected: Selection) -> Document:
 
 
 def _drawings(shift: Shift) -> Sequence[Drawing]:
-    from ranker.report.shift_figures import drawings  # and matplotlib with it
+    from ranker.domains.report.shift_figures import drawings  # and matplotlib with it
 
     return drawings(shift)
 

@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ranker.statistics import summaries
-from ranker.statistics.summaries import MEASURES, measures
+from ranker.domains.statistics import summaries
+from ranker.domains.statistics.summaries import MEASURES, measures
 
 TOKENS = st.lists(st.integers(0, 4), min_size=1, max_size=12)
 

@@ -5,8 +5,9 @@ import pytest
 from goldens import check_golden
 
 from ranker.domains.compare import compare
-from ranker.report import over_sets, write
-from ranker.report.sets_figures import drawings
+from ranker.domains.report import over_sets
+from ranker.domains.report.sets_figures import drawings
+from ranker.report import write
 
 FORMATS = ("table", "markdown", "latex", "html")
 """The others hold raw numbers, whose last digits are the machine's."""

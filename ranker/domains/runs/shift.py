@@ -16,14 +16,14 @@ from ranker.datasets.readers import Sheet
 from ranker.datasets.sets import LabelledDataset
 from ranker.domains import parts
 from ranker.domains.drops import add_model_scores
+from ranker.domains.results.shift import SetChoice, Shift
+from ranker.domains.runs.over_sets import over_sets
 from ranker.domains.select import MAX_CHOSEN_SETS, SIMILAR, choose_sets
 from ranker.domains.shift import Domain, measure_shift
 from ranker.errors import Assumption, DataError, UsageError, check_installed, listed, look_up
 from ranker.files.columns import Columns, Row
 from ranker.limits import LIMITS, Limits
-from ranker.results.shift import SetChoice, Shift
 from ranker.runs.inspected import Models, inspect_models
-from ranker.runs.over_sets import over_sets
 from ranker.runs.signatures import checked
 from ranker.runs.task import NamedTask, decide_task, mask_empty_words
 from ranker.runtime.runtime import Runtime

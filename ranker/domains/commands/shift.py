@@ -15,8 +15,8 @@ from ranker.errors import look_up
 from ranker.sources.options import Heading
 
 if TYPE_CHECKING:
-    from ranker.results.shift import Selection
-    from ranker.runs.shift import SelectionSettings, ShiftRequest
+    from ranker.domains.results.shift import Selection
+    from ranker.domains.runs.shift import SelectionSettings, ShiftRequest
 
 
 @click.command(cls=options.HeadedCommand)
@@ -123,9 +123,9 @@ def shift(**values: Any) -> None:
     rank-models shift --select candidates.csv   a table of similarities and scores
     """
     from ranker.commands import arguments
+    from ranker.domains.report import shift as report
+    from ranker.domains.runs.shift import answer_request
     from ranker.report import GENERAL
-    from ranker.report import shift as report
-    from ranker.runs.shift import answer_request
 
     stderr.log(values)
     format_name = arguments.format_name(values)
@@ -168,7 +168,7 @@ def _select_from_table(values: Mapping[str, Any]) -> Selection:
 def _question(values: Mapping[str, Any]) -> ShiftRequest:
     """Turn the options into a request."""
     from ranker.commands import arguments
-    from ranker.runs.shift import ReadOptions, SentenceEncoding, ShiftRequest
+    from ranker.domains.runs.shift import ReadOptions, SentenceEncoding, ShiftRequest
     from ranker.sources.options import from_flags
     from ranker.sources.tables.options import TableOptions
 
@@ -189,7 +189,7 @@ def _question(values: Mapping[str, Any]) -> ShiftRequest:
 
 def _selecting(values: Mapping[str, Any]) -> SelectionSettings | None:
     """Return how sets are chosen; None without `--select`."""
-    from ranker.runs.shift import SelectionSettings
+    from ranker.domains.runs.shift import SelectionSettings
 
     if not values["select"]:
         if values["sources"] or values["keep"]:

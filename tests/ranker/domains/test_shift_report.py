@@ -1,10 +1,10 @@
 import itertools
 import re
 
-from ranker.report import shift as report
+from ranker.domains.report import shift as report
+from ranker.domains.results.shift import DomainSummary, Pair, Score, Shift
 from ranker.report import write
-from ranker.results.shift import DomainSummary, Pair, Score, Shift
-from ranker.statistics.shift import DistanceMeasure
+from ranker.statistics.correlation import DistanceMeasure
 
 SETS = ["home", *(f"hans-constituent-{n}" for n in range(19))]
 MODELS = [f"minilm-of-7000-rows-{n}" for n in range(9)]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ranker.statistics import leaders
+from ranker.domains.statistics import leaders
 
 
 @pytest.mark.few(1)

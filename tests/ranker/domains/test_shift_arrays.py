@@ -8,7 +8,7 @@ from hypothesis.extra import numpy as hnp
 from scipy import sparse
 from sklearn.metrics import roc_auc_score
 
-from ranker.statistics import shift
+from ranker.domains.statistics import shift
 
 SMALL = st.floats(-3, 3, width=32).map(lambda x: round(x, 3))
 

@@ -1,0 +1,1 @@
+"""Results of this room, as records."""

@@ -1,0 +1,1 @@
+"""Sets of texts read, split, and put to models."""

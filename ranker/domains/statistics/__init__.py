@@ -1,0 +1,1 @@
+"""Statistics of this room: arrays in, arrays out."""
