@@ -18,6 +18,7 @@ from ranker import report
 from ranker.domains.compare import compare
 from ranker.domains.report import over_sets as many
 from ranker.domains.report import shift as shifted
+from ranker.domains.results import over_sets, shift
 from ranker.domains.runs.shift import shift as measure
 from ranker.domains.statistics import leaders
 from ranker.errors import DataError
@@ -32,10 +33,8 @@ from ranker.results import (
     decision,
     evaluation,
     header,
-    over_sets,
     over_tasks,
     ranking,
-    shift,
     votes,
 )
 from ranker.results import parts as model_parts
@@ -47,12 +46,10 @@ from ranker.statistics.correlation import DistanceMeasure
 
 ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "docs" / "json-schema.md"
+NAMES = ("ranking", "changes", "over_tasks", "over_sets", "shift", "selection", "votes")
+FILES = {file.name: file for file in (ROOT / "ranker").rglob("*.schema.json")}
 SCHEMAS = {
-    name: json.loads((ROOT / "ranker" / "report" / name).read_text(encoding="utf-8"))
-    for name in (
-        *("ranking.schema.json", "changes.schema.json", "over_tasks.schema.json", "over_sets.schema.json"),
-        *("shift.schema.json", "selection.schema.json", "votes.schema.json"),
-    )
+    f"{name}.schema.json": json.loads(FILES[f"{name}.schema.json"].read_text(encoding="utf-8")) for name in NAMES
 }
 RUN, CHANGES, TASKS, SETS, SHIFT, SELECTION, VOTES = SCHEMAS.values()
 
