@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from experiments.__main__ import cli as experiments
-from ranker.cli import COMMANDS
+from ranker.cli import known_commands
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "coverage.md").read_text(encoding="utf-8")
@@ -65,7 +65,7 @@ def test_every_command_has_its_options():
         if words[0] == "python":
             command = experiments.commands[words[3]]
         else:
-            name = words[1] if words[1] in COMMANDS else "run"
+            name = words[1] if words[1] in known_commands() else "run"
             command = getattr(import_module(f"ranker.commands.{name}"), name)
         options = {option for parameter in command.params for option in parameter.opts}
         assert {word for word in words[2:] if re.match("--?[a-z]", word)} <= options, words
