@@ -9,11 +9,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ranker.domains.decided import decide_on_average
 from ranker.domains.leaders import ROPE, rank_over_tasks, select_complete_part
 from ranker.domains.measures import read_measures, relate, warnings_of, with_levels
 from ranker.domains.results.over_sets import OverSets
-from ranker.domains.saved_runs import values_of_runs
+from ranker.domains.saved_runs import decide_on_average, values_of_runs
 from ranker.domains.trends import fit_trends
 from ranker.domains.values import read_values
 from ranker.errors import UsageError

@@ -168,7 +168,7 @@ def _select_from_table(values: Mapping[str, Any]) -> Selection:
 def _question(values: Mapping[str, Any]) -> ShiftRequest:
     """Turn the options into a request."""
     from ranker.commands import arguments
-    from ranker.domains.runs.shift import ReadOptions, SentenceEncoding, ShiftRequest
+    from ranker.domains.runs.shift import ReadOptions, ShiftRequest
     from ranker.sources.options import from_flags
     from ranker.sources.tables.options import TableOptions
 
@@ -181,7 +181,9 @@ def _question(values: Mapping[str, Any]) -> ShiftRequest:
         task=values["task"],
         reading=ReadOptions(columns, options.encoding, values["limits"], options.empty_words),
         selecting=_selecting(values),
-        encoding=SentenceEncoding(values["encoder"], values["layer"], values["pooling"]) if values["encoder"] else None,
+        encoder=values["encoder"],
+        layer=values["layer"],
+        pooling=values["pooling"],
         seed=values["seed"],
         runtime=arguments.runtime(values, stderr.bars(values)),
     )

@@ -15,9 +15,8 @@ from ranker.datasets import readers, sets
 from ranker.datasets.readers import Sheet
 from ranker.datasets.sets import LabelledDataset
 from ranker.domains import parts
-from ranker.domains.drops import add_model_scores
 from ranker.domains.results.shift import SetChoice, Shift
-from ranker.domains.runs.over_sets import over_sets
+from ranker.domains.runs.over_sets import add_model_scores, over_sets
 from ranker.domains.select import MAX_CHOSEN_SETS, SIMILAR, choose_sets
 from ranker.domains.shift import Domain, measure_shift
 from ranker.errors import Assumption, DataError, UsageError, check_installed, listed, look_up
@@ -55,21 +54,6 @@ class ReadOptions:
 
 
 @dataclass(frozen=True)
-class SentenceEncoding:
-    """A sentence encoder, and the vectors taken from it: see `ranker.sources.hf.sentences`.
-
-    Attributes:
-        path: a directory, or a hub id.
-        layer: layer of the vectors; None for the last.
-        pooling: "mean" or "cls".
-    """
-
-    path: str | Path
-    layer: int | None = None
-    pooling: str = "mean"
-
-
-@dataclass(frozen=True)
 class SelectionSettings:
     """Settings for choosing test sets: see `ranker.domains.select`.
 
@@ -91,10 +75,9 @@ class ShiftRequest:
     """Inputs and settings of `shift`.
 
     Attributes:
-        texts, by, topics, models, task, seed, runtime: see `shift`.
+        texts, by, topics, models, task, encoder, layer, pooling, seed, runtime: see `shift`.
         reading: how files are read.
         selecting: how test sets are chosen; None to choose none.
-        encoding: the sentence encoder; None for words alone.
     """
 
     texts: Sequence[Texts]
@@ -104,7 +87,9 @@ class ShiftRequest:
     task: ClassificationTask | str | None = None
     reading: ReadOptions = ReadOptions()
     selecting: SelectionSettings | None = None
-    encoding: SentenceEncoding | None = None
+    encoder: str | Path | None = None
+    layer: int | None = None
+    pooling: str = "mean"
     seed: int = 0
     runtime: Runtime = Runtime()
 
@@ -134,8 +119,8 @@ def shift(
             not needed. With `by` or `topics` one set, whose parts are compared, or two, of which the second is split.
         by: column that splits rows into parts. If one set is split, the part of its first row is in-domain.
         topics: number of topics to split by. If one set is split, its largest topic is in-domain.
-        models: models to run on all rows. They show the loss in each new domain with labels, whether the measures go
-            with it, and what labels they predict in domains without.
+        models: models to run on all rows. They show the loss in each new domain with labels, and whether the measures
+            go with it.
         task: task of the models, or its name; None takes the one that the labels and the models fit. Labels that the
             task counts as one are one, with or without models.
         sources: set -> source of its texts. Test sets are then chosen as BOSS does, by what `models` lose.
@@ -165,15 +150,18 @@ def shift(
         'far'
     """
     selecting = None if sources is None else SelectionSettings(sources, similar, sets, tuple(keep))
-    encoding = None if encoder is None else SentenceEncoding(encoder, layer, pooling)
     reading = ReadOptions(columns or {})
-    return answer_request(ShiftRequest(texts, by, topics, models, task, reading, selecting, encoding, seed, runtime))
+    return answer_request(
+        ShiftRequest(
+            texts, by, topics, models, task, reading, selecting, encoder, layer, pooling, seed=seed, runtime=runtime
+        )
+    )
 
 
 def answer_request(question: ShiftRequest) -> Shift:
     """Measure the distances that a request asks for; see `shift` for errors."""
     check_installed("`shift`", "shift")
-    if question.encoding is not None:
+    if question.encoder is not None:
         check_installed("`encoder`", "models", option="encoder")
     compared = compare_sets(question)
     _check(question, compared.domains)
@@ -181,11 +169,7 @@ def answer_request(question: ShiftRequest) -> Shift:
     models = None if question.models is None else inspect_models(question.models)
     decided = named_task.lookup() if models is None else decide_task(named_task, compared.sheet, models.infos)
     task = None if decided is None else require_labels(decided, "`shift`")
-    domains, encoder_text = (
-        (compared.domains, "")
-        if question.encoding is None
-        else _encode_domains(compared.domains, question.encoding, question)
-    )
+    domains, encoder_text = _encode_domains(compared.domains, question)
     scored = None if models is None or task is None else over_sets(domains, models, task, question.runtime)
     if task is not None:
         domains = [domain.with_task_labels(task) for domain in domains]
@@ -198,19 +182,17 @@ def answer_request(question: ShiftRequest) -> Shift:
     return distances if question.selecting is None else _select_sets(distances, question.selecting)
 
 
-def _encode_domains(
-    domains: Sequence[Domain], encoding: SentenceEncoding, question: ShiftRequest
-) -> tuple[list[Domain], str]:
-    """Return the sets with an encoder's vectors, and a description of these."""
+def _encode_domains(domains: Sequence[Domain], question: ShiftRequest) -> tuple[Sequence[Domain], str]:
+    """Return the sets with an encoder's vectors, and a description of these; without one as they are, and ""."""
+    if question.encoder is None:
+        return domains, ""
     from ranker.sources.hf.sentences import Encoder  # imports torch
 
-    encoder = Encoder.load(
-        encoding.path, encoding.layer, encoding.pooling, question.runtime.machine, question.reading.limits
-    )
-    with question.runtime.progress("sentences", sum(len(domain.examples) for domain in domains)) as advance:
-        return [
-            replace(domain, vectors=encoder.vectors(domain.texts, advance)) for domain in domains
-        ], encoder.description
+    limits, runtime = question.reading.limits, question.runtime
+    encoder = Encoder.load(question.encoder, question.layer, question.pooling, runtime.machine, limits)
+    with runtime.progress("sentences", sum(len(domain.examples) for domain in domains)) as advance:
+        encoded = [replace(domain, vectors=encoder.vectors(domain.texts, advance)) for domain in domains]
+    return encoded, encoder.description
 
 
 def _check(question: ShiftRequest, domains: Sequence[Domain]) -> None:

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from ranker.domains.drops import add_model_scores
 from ranker.domains.results.shift import DomainSummary, Pair, Shift
+from ranker.domains.runs.over_sets import add_model_scores
 from ranker.statistics.correlation import DistanceMeasure, pearson, spearman
 
 
