@@ -69,7 +69,9 @@ class Pair:
 
     def measure(self, name: str) -> DistanceMeasure:
         """Return one of the measures; undefined if it was not taken."""
-        return next((taken for taken in self.measures if taken.name == name), DistanceMeasure(name, None, None, None))
+        return next(
+            (measure for measure in self.measures if measure.name == name), DistanceMeasure(name, None, None, None)
+        )
 
 
 @dataclass(frozen=True)
