@@ -9,14 +9,14 @@ from typing import Any
 
 Schema = dict[str, Any]
 
-SCHEMAS = Path(__file__).parents[1] / "ranker" / "report"
+SCHEMAS = {file.name: file for file in (Path(__file__).parents[1] / "ranker").rglob("*.schema.json")}
 PLACE = re.compile(r"(?m)^<!-- (\w+\.schema\.json) -->$")
 """Line of the page that the tables of a schema stand in for."""
 
 
 def with_tables(page: str) -> str:
     """Return a page with the tables of each schema whose place it marks."""
-    return PLACE.sub(lambda place: tables(json.loads((SCHEMAS / place[1]).read_text(encoding="utf-8"))), page)
+    return PLACE.sub(lambda place: tables(json.loads(SCHEMAS[place[1]].read_text(encoding="utf-8"))), page)
 
 
 def tables(schema: Schema) -> str:
