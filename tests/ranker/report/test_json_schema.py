@@ -129,7 +129,7 @@ def runs():
 def test_the_page_has_a_place_for_each_schema(name):
     """The site's page has its tables there, and the page here a link to its file."""
     page = PAGE.read_text(encoding="utf-8")
-    assert f"(../ranker/report/{name})" in page
+    assert f"(../{FILES[name].relative_to(ROOT)})" in page
     assert tables(SCHEMAS[name]) in with_tables(page)
 
 
