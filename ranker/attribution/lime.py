@@ -26,7 +26,6 @@ from ranker.records import digest
 from ranker.sources.base import E, Perturbed
 from ranker.tasks.classes import softmax
 
-
 TEXT_VERSION = 1
 """Version of the digests of texts, which are those of the store: another version draws other samples."""
 
