@@ -120,7 +120,7 @@ def measured(path: Path, models: int, rows: int) -> tuple[float, float, float, f
     memory = peak() - before
     assert len(joined.models) == models  # noqa: S101  # a benchmark of the wrong thing is none
     assert all((model.state == 0).all() for model in joined.models)  # noqa: S101
-    assert np.isfinite(joined.models[-1].to_classes().probs).all()  # noqa: S101
+    assert np.isfinite(joined.models[-1].probs).all()  # noqa: S101
     return imported, read_s, inspecting, done, memory
 
 
