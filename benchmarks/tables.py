@@ -120,7 +120,8 @@ def measured(path: Path, models: int, rows: int) -> tuple[float, float, float, f
     memory = peak() - before
     assert len(joined.models) == models  # noqa: S101  # a benchmark of the wrong thing is none
     assert all((model.state == 0).all() for model in joined.models)  # noqa: S101
-    assert np.isfinite(joined.models[-1].probs).all()  # noqa: S101
+    probs = joined.models[-1].probs
+    assert probs is not None and np.isfinite(probs).all()  # noqa: S101, PT018
     return imported, read_s, inspecting, done, memory
 
 
