@@ -184,15 +184,15 @@ class Sleeper:
         """Name of the model."""
         return self.name
 
-    def inspect(self, shelf: ResourceCache) -> ModelInfo:
+    def inspect(self, cache: ResourceCache) -> ModelInfo:
         """State nothing."""
         return ModelInfo(self)
 
-    def identity(self, task: Task, machine: Machine, shelf: ResourceCache) -> Mapping[str, Any]:
+    def identity(self, task: Task, machine: Machine, cache: ResourceCache) -> Mapping[str, Any]:
         """Return the name."""
         return {"content": self.name}
 
-    def open(self, task: Task, machine: Machine, shelf: ResourceCache) -> Sleeper:
+    def open(self, task: Task, machine: Machine, cache: ResourceCache) -> Sleeper:
         """Load nothing."""
         return self
 

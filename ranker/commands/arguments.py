@@ -233,7 +233,7 @@ def tasks(values: OptionValues) -> MatchedTasks | None:
     return several
 
 
-def find_sole_model(values: OptionValues, format_name: str, shelf: ResourceCache) -> InspectedModels | None:
+def find_sole_model(values: OptionValues, format_name: str, cache: ResourceCache) -> InspectedModels | None:
     """Return the only named model, if it is a file of answers: it can be described, but not ranked."""
     check_mode(values)
     wants_more = any(
@@ -241,12 +241,12 @@ def find_sole_model(values: OptionValues, format_name: str, shelf: ResourceCache
     )
     if values["ood_name"] or not _references(values) or format_name != "table" or wants_more:
         return None
-    name, models = suites.name_models(_references(values), source_options(values), shelf)
+    name, models = suites.name_models(_references(values), source_options(values), cache)
     describable = len(models) == 1 and models[0].source.precomputed and not getattr(models[0].source, "doubt", "")
-    return InspectedModels(models, name, shelf) if describable else None
+    return InspectedModels(models, name, cache) if describable else None
 
 
-def run_request(values: OptionValues, progress: Progress, shelf: ResourceCache | None = None) -> RunRequest:
+def run_request(values: OptionValues, progress: Progress, cache: ResourceCache | None = None) -> RunRequest:
     """Read the options of `rank-models run`; refuse bad ones before any model is inspected."""
     check_mode(values)
     rows = None if decides_on_own(values) else own_rows(values, "data") or set_of(values)
@@ -258,14 +258,14 @@ def run_request(values: OptionValues, progress: Progress, shelf: ResourceCache |
         assert not isinstance(rows, NamedDataset)  # `check_mode` refuses it
         of_answers = bool(values["data"] or values["pool"])
         inspected = named_models(values, of_answers) if _references(values) else None
-        shared = ResourceCache() if inspected is None else inspected.shelf
+        shared = ResourceCache() if inspected is None else inspected.cache
         judges = judge_options.judges(values, source_options(values, of_answers=True), shared)
         for judge in judges.asked.values():
-            connect(values, judge.unpinned, judge.shelf)
+            connect(values, judge.unpinned, judge.cache)
         inspected, pool, beside = with_judges(inspected, rows, pool, judges, runtime(values, progress))
         models = inspected or InspectedModels(())
     return RunRequest(
-        models=models or suite(values, None if values["data"] else values["ood_name"], shelf),
+        models=models or suite(values, None if values["data"] else values["ood_name"], cache),
         rows=rows,
         pool=pool,
         pool_from_unlabelled=bool(values["pool_from_unlabelled"]),
@@ -312,14 +312,14 @@ def example(values: OptionValues, models: InspectedModels) -> Chosen:
     return find_example(own_rows(values, "data") or set_of(values), values["example_id"], models)
 
 
-def suite(values: OptionValues, ood_name: str | None, shelf: ResourceCache | None = None) -> Suite:
+def suite(values: OptionValues, ood_name: str | None, cache: ResourceCache | None = None) -> Suite:
     """Return the models of ``--models``; else the embedded suite of an OOD set."""
     references = _references(values)
     if not references:
         return _embedded_suite(values, ood_name)
     trusted = () if values.get("judges") else values["trusted"]  # else they are judges
-    loaded = suites.load(references, source_options(values), shelf, values["voters"], trusted)
-    connect(values, loaded.models, loaded.shelf)
+    loaded = suites.load(references, source_options(values), cache, values["voters"], trusted)
+    connect(values, loaded.models, loaded.cache)
     return loaded
 
 
@@ -337,15 +337,15 @@ def named_models(values: OptionValues, of_answers: bool = False) -> InspectedMod
     if values.get("judges"):
         options = kinds.without_unread(options, references)
     inspected = inspect_references(references, options)
-    connect(values, inspected.unpinned, inspected.shelf)
+    connect(values, inspected.unpinned, inspected.cache)
     return inspected
 
 
-def connect(values: OptionValues, models: Sequence[Model], shelf: ResourceCache) -> None:
+def connect(values: OptionValues, models: Sequence[Model], cache: ResourceCache) -> None:
     """Refuse models of which none can be asked, before any row is read; a dry run sends nothing."""
     if not values.get("dry_run") and any(is_connected(model.source) for model in models):
-        shelf.folder = store(values).folder
-        check_connected(models, shelf)
+        cache.folder = store(values).folder
+        check_connected(models, cache)
 
 
 def _references(values: OptionValues) -> list[str]:

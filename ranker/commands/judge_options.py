@@ -27,10 +27,10 @@ def check(values: Mapping[str, Any]) -> None:
         raise flag_error("range", "is of people's marks, which are `--data` beside `--pool`", values["scale"])
 
 
-def judges(values: Mapping[str, Any], options: SourceOptions, shelf: ResourceCache) -> Judges:
+def judges(values: Mapping[str, Any], options: SourceOptions, cache: ResourceCache) -> Judges:
     """Return the judges of ``--judge`` by their names; without a name, a judge has that of its file or model.
 
-    The options are those of all references. The shelf is that of the models: both have one budget for servers.
+    The options are those of all references. The cache is that of the models: both have one budget for servers.
 
     Raises:
         UsageError: two have one name, or a named direction is of no judge.
@@ -49,4 +49,4 @@ def judges(values: Mapping[str, Any], options: SourceOptions, shelf: ResourceCac
             raise flag_error("judge_direction", text, direction, allowed=("lower", "higher"))
         look_up("judge", name, references)
     lower = frozenset(name for name, _, direction in directions if direction == "lower")
-    return Judges(references, values["judge_prompts"], lower, options, shelf, tuple(values.get("trusted", ())))
+    return Judges(references, values["judge_prompts"], lower, options, cache, tuple(values.get("trusted", ())))

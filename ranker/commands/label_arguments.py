@@ -83,9 +83,9 @@ def _of_answers(
     models = arguments.named_models(values, of_answers=True)
     if models is None:
         raise flag_error("models", "are needed: two or more, whose answers are judged")
-    judges = judge_options.judges(values, arguments.source_options(values, of_answers=True), models.shelf)
+    judges = judge_options.judges(values, arguments.source_options(values, of_answers=True), models.cache)
     for judge in judges.asked.values():
-        arguments.connect(values, judge.unpinned, judge.shelf)
+        arguments.connect(values, judge.unpinned, judge.cache)
     rows = arguments.own_rows(values, "pool")
     assert rows is not None  # click requires it
     return LabellingRequest(
@@ -115,7 +115,7 @@ def labelling_request(
     models = inspect_models(arguments.suite(values, values["ood_name"]))
     if values["judges"]:
         options = arguments.source_options(values, of_answers=True)
-        voting = judge_options.judges(values, options, models.shelf).voters(models, None)
+        voting = judge_options.judges(values, options, models.cache).voters(models, None)
         if not voting:
             raise flag_error("judge", "marks answers, which `label` does not ask for: see `run`", values["judges"][0])
         models = inspect_models(models, voters=voting)

@@ -237,8 +237,8 @@ def run(**values: Any) -> None:
         tasks.run(values, several, format_name)
         return
     outputs.check(values)
-    shelf = ResourceCache()
-    if (sole_model := arguments.find_sole_model(values, format_name, shelf)) is not None:
+    cache = ResourceCache()
+    if (sole_model := arguments.find_sole_model(values, format_name, cache)) is not None:
         stderr.check_strict(values, sole_model.infos[0].notes)
         if values["metric"] and not is_recorded_by(values["metric"], sole_model.infos):
             name = values["metric"]
@@ -246,7 +246,7 @@ def run(**values: Any) -> None:
         for line in describe_model(sole_model, arguments.own_rows(values, "data")):
             say(name_flags(line))
         return
-    request = arguments.run_request(values, stderr.bars(values), shelf)
+    request = arguments.run_request(values, stderr.bars(values), cache)
     if values["dry_run"] and request.beside is not None:
         for line in request.beside.dry_lines(read_prices(values["prices"] or "")):
             say(line)

@@ -38,8 +38,8 @@ def run(values: Mapping[str, Any], tasks: MatchedTasks, format_name: str) -> Non
     check(values, format_name)
     first = arguments.run_request(_with_models(values, tasks.references_to(tasks.shared[0])), stderr.bars(values))
 
-    def ask(models: Sequence[str], shelf: ResourceCache) -> tuple[Plan, Ranking]:
-        task_request = replace(first, models=arguments.suite(_with_models(values, models), None, shelf))
+    def ask(models: Sequence[str], cache: ResourceCache) -> tuple[Plan, Ranking]:
+        task_request = replace(first, models=arguments.suite(_with_models(values, models), None, cache))
         run_plan = task_request.plan()
         ranking = task_request.answer(run_plan)
         stderr.check_strict(values, (*ranking.header.notes, *ranking.found.notes))

@@ -41,7 +41,7 @@ def run(values: Mapping[str, Any], format_name: str) -> None:
         judges=judge_options.judges(
             values,
             arguments.source_options(values, of_answers=True),
-            ResourceCache() if models is None else models.shelf,
+            ResourceCache() if models is None else models.cache,
         ),
         models=models,
         pool=arguments.own_rows(values, "pool") or (),

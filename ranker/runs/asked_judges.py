@@ -152,7 +152,7 @@ def text_task() -> Task:
 
 
 def inspect_judge(
-    name: str, reference: str, options: SourceOptions, prompts: Sequence[str], shelf: ResourceCache
+    name: str, reference: str, options: SourceOptions, prompts: Sequence[str], cache: ResourceCache
 ) -> InspectedModels:
     """Prepare a judge that is asked: a model for each prompt.
 
@@ -160,13 +160,13 @@ def inspect_judge(
         reference: of a language model, or any model whose labels are marks.
         options: of language models and servers; others do not apply.
         prompts: files and names; none takes `QUALITY`.
-        shelf: cache of what was opened; the budget of a run for servers is that of its cache.
+        cache: of what was opened; the budget of a run for servers is that of its cache.
     """
     kinds = [record for record in options.kinds if isinstance(record, LMOptions)]
     kinds += [] if any(type(record) is LMOptions for record in kinds) else [LMOptions()]
     names = tuple(prompts) or (QUALITY,)
     kinds = [replace(record, prompts=names, shots=(), demonstrations="", calibration=()) for record in kinds]
-    inspected = inspect_references([reference], replace(options, label_map=None, kinds=kinds), shelf)
+    inspected = inspect_references([reference], replace(options, label_map=None, kinds=kinds), cache)
     if len(inspected.unpinned) == 1:
         return replace(inspected, unpinned=(inspected.unpinned[0].called(name),))
     ends = [model.name.rpartition("/")[2] for model in inspected.unpinned]

@@ -177,17 +177,17 @@ def run_models(
                     raise ModelError(outcome.failure, place=model.name)
                 if model.source.precomputed:
                     job = _job(inspected, task, requests, runtime, number)
-                    raw[number] = RawResponses(content_of(job, inspected.shelf), read_precomputed(job, inspected.shelf))
+                    raw[number] = RawResponses(content_of(job, inspected.cache), read_precomputed(job, inspected.cache))
                 else:
                     answers = [answer(store, *pair) for pair in zip(outcome.keys, requests[number], strict=True)]
                     notes = tuple(dict.fromkeys(note for key in outcome.keys for note in store.entry_of(key).notes))
                     check_some_answered(answers, notes)
                     raw[number] = RawResponses(outcome.content, answers)
-                    inspected.shelf.noted[inspected.infos[number].source.place] = 0, notes
+                    inspected.cache.noted[inspected.infos[number].source.place] = 0, notes
                     for note in notes:
                         log.warning("%s: %s", model.name, note)
                 of_first = requests[number][0].examples if requests[number] else ()
-                usage = usage_of(model.source, task, of_first, runtime.machine, inspected.shelf, store.folder)
+                usage = usage_of(model.source, task, of_first, runtime.machine, inspected.cache, store.folder)
                 raw[number] = replace(raw[number], usage=usage)
             except ModelError as error:
                 failures[number] = str(error)
@@ -223,7 +223,7 @@ def run_jobs(
             numbers.append(number)
     jobs = [_job(inspected, task, requests, runtime, number, dry) for number in numbers]
     # closed even if interrupted
-    with closing(runtime.executor.run(jobs, store, runtime.progress, inspected.shelf)) as outcomes:
+    with closing(runtime.executor.run(jobs, store, runtime.progress, inspected.cache)) as outcomes:
         for job, outcome in outcomes:
             yield numbers[job], outcome
 
@@ -243,7 +243,7 @@ def unanswered(inspected: InspectedModels, task: Task, requests: RequestMatrix, 
             if not (info.trouble or info.source.precomputed):
                 with suppress(ModelError):
                     if find_work(
-                        _job(inspected, task, requests, runtime, number), store, ResourceCache(initial=inspected.shelf)
+                        _job(inspected, task, requests, runtime, number), store, ResourceCache(initial=inspected.cache)
                     )[1]:
                         return True
     return False

@@ -106,7 +106,7 @@ def decide(
     cost = Costing(read_prices(str(prices or "")), None if prefer is None else Preference.parse(prefer))
     rows, unlabelled_rows = with_columns(examples, columns), with_columns(pool, columns)
     inspected, beside = inspect_models(models, label_map, voters), None
-    all_judges = judges if isinstance(judges, Judges) else Judges(judges or {}, shelf=inspected.shelf)
+    all_judges = judges if isinstance(judges, Judges) else Judges(judges or {}, cache=inspected.cache)
     if all_judges.references:
         judged_models, unlabelled_rows, beside = with_judges(inspected, rows, unlabelled_rows, all_judges, runtime)
         inspected = judged_models or inspected

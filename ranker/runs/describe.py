@@ -39,18 +39,18 @@ def describe_model(inspected: InspectedModels, beside: RowsFile | None = None) -
     if beside is not None:
         rows = beside.labelled(inspected.infos)
         yield f"{counted(len(rows.examples), 'labelled row')} in {rows.origin}"
-        yield from _describe_answers(info.source, rows.task, rows.examples, inspected.shelf)
+        yield from _describe_answers(info.source, rows.task, rows.examples, inspected.cache)
     elif info.rows is not None:
-        yield from _describe_answers(info.source, info.rows.task, info.rows.examples, inspected.shelf)
+        yield from _describe_answers(info.source, info.rows.task, info.rows.examples, inspected.cache)
     for note in info.notes:
         yield f"- {note[:1].upper()}{note[1:].rstrip('.')}."
     yield "A ranking needs two models or more: name another one with `models`."
 
 
-def _describe_answers(source: Source, task: Task, examples: Sequence[Example], shelf: ResourceCache) -> Iterator[str]:
+def _describe_answers(source: Source, task: Task, examples: Sequence[Example], cache: ResourceCache) -> Iterator[str]:
     """Describe the model's answers to rows, and their accuracy."""
     with model_errors():
-        blocks = list(source.open(task, Machine(), shelf).predict(examples, lambda done: None))
+        blocks = list(source.open(task, Machine(), cache).predict(examples, lambda done: None))
     state = np.concatenate([block.state for block in blocks])
     labels = label_names(task)
     probs = [probs for block in blocks if (probs := block.probabilities()) is not None]

@@ -19,17 +19,17 @@ class InspectedModels:
 
     Attributes:
         unpinned: the models as they were named, those that are ranked first.
-        shelf: cache of what was opened; precomputed answers are read from it.
+        cache: of what was opened; precomputed answers are read from it.
     """
 
     unpinned: tuple[Model, ...]
     name: str = "models"
-    shelf: ResourceCache = field(default_factory=ResourceCache, repr=False)
+    cache: ResourceCache = field(default_factory=ResourceCache, repr=False)
 
     @cached_property
     def infos(self) -> tuple[ModelInfo, ...]:
         """(M,) What each model says of itself."""
-        return tuple(inspect_source(model.source, self.shelf) for model in self.unpinned)
+        return tuple(inspect_source(model.source, self.cache) for model in self.unpinned)
 
     @cached_property
     def models(self) -> tuple[Model, ...]:
@@ -52,11 +52,11 @@ class InspectedModels:
         return all(info.source.precomputed for info in self.infos)
 
 
-def inspect_source(source: Source, shelf: ResourceCache) -> ModelInfo:
+def inspect_source(source: Source, cache: ResourceCache) -> ModelInfo:
     """Return what a source says of itself; whatever it raises is its trouble."""
     try:
         with model_errors():
-            return source.inspect(shelf)
+            return source.inspect(cache)
     except ModelError as error:
         return ModelInfo(source, trouble=str(error))
 
@@ -82,7 +82,7 @@ def inspect_models(
     if isinstance(models, InspectedModels):
         inspected = models
     elif isinstance(models, Suite):
-        inspected = InspectedModels(with_roles(models.models, ()), models.name, models.shelf)
+        inspected = InspectedModels(with_roles(models.models, ()), models.name, models.cache)
     else:
         inspected = inspect_references([models] if isinstance(models, (str, Path)) else models, options)
     voting = inspect_models(voters, label_map).unpinned if voters else ()
@@ -93,15 +93,15 @@ def inspect_models(
 def inspect_references(
     references: Sequence[str | Path | Source | Model],
     options: SourceOptions = SourceOptions(),
-    shelf: ResourceCache | None = None,
+    cache: ResourceCache | None = None,
 ) -> InspectedModels:
     """Prepare models for inspection from references, with options for all: see `ranker.sources.suites.name_models`."""
-    shelf = ResourceCache() if shelf is None else shelf
-    name, models = name_models(references, options, shelf)
-    return InspectedModels(models, name, shelf)
+    cache = ResourceCache() if cache is None else cache
+    name, models = name_models(references, options, cache)
+    return InspectedModels(models, name, cache)
 
 
-def check_connected(models: Sequence[Model], shelf: ResourceCache) -> None:
+def check_connected(models: Sequence[Model], cache: ResourceCache) -> None:
     """Ask the servers of models for what they can do; those that cannot be asked are left out later.
 
     Raises:
@@ -112,9 +112,9 @@ def check_connected(models: Sequence[Model], shelf: ResourceCache) -> None:
         if is_connected(model.source):
             try:
                 with model_errors():
-                    pinned = model.source.inspect(shelf).source
+                    pinned = model.source.inspect(cache).source
                     if is_connected(pinned):
-                        pinned.connect(shelf)
+                        pinned.connect(cache)
             except ModelError as error:
                 errors.append(error)
     if errors and len(errors) == len(models):

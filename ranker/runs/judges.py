@@ -71,7 +71,7 @@ class Judges:
         prompts: files and names of prompts for those that are asked; () takes the built-in one.
         lower: names of those whose lower marks are better.
         options: of the models that are asked, and limits of reading.
-        shelf: cache of what was opened, which may be that of the models.
+        cache: of what was opened, which may be that of the models.
         trusted: names of those that label rows or write references, and are known to be better than the models.
 
     Raises:
@@ -82,7 +82,7 @@ class Judges:
     prompts: tuple[str, ...] = ()
     lower: Collection[str] = ()
     options: SourceOptions = SourceOptions()
-    shelf: ResourceCache = field(default_factory=ResourceCache, compare=False, repr=False)
+    cache: ResourceCache = field(default_factory=ResourceCache, compare=False, repr=False)
     trusted: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -93,7 +93,7 @@ class Judges:
     def asked(self) -> Mapping[str, InspectedModels]:
         """Name -> a judge that is asked; a UsageError if none is and prompts are named, or there is no such file."""
         judges = {
-            name: inspect_judge(name, str(reference), self.options, self.prompts, self.shelf)
+            name: inspect_judge(name, str(reference), self.options, self.prompts, self.cache)
             for name, reference in self.references.items()
             if not is_file(name, reference)
         }

@@ -41,7 +41,7 @@ class MatchedTasks:
     only: Mapping[str, tuple[str, ...]]
     tasks_by_model: tuple[Mapping[str, tuple[str, ...]], ...]
     groups: Mapping[str, tuple[str, ...]]
-    shelf: ResourceCache = field(compare=False, repr=False)
+    cache: ResourceCache = field(compare=False, repr=False)
 
     def references_to(self, task: str) -> list[str]:
         """Return references to the models' answers to one task."""
@@ -63,8 +63,8 @@ def match_tasks(references: Sequence[str | Path], options: SourceOptions) -> Mat
     Raises:
         UsageError: the models share no task, or there is more to look at than `options.limits` allow.
     """
-    texts, shelf = tuple(map(str, references)), ResourceCache()
-    places = [kinds.tasks(parse(text, kinds.known_kinds(shelf)), options, shelf) for text in texts]
+    texts, cache = tuple(map(str, references)), ResourceCache()
+    places = [kinds.tasks(parse(text, kinds.known_kinds(cache)), options, cache) for text in texts]
     several = any(len({task for tasks in place.by_model.values() for task in tasks}) > 1 for place in places)
     if not several or not all(place.by_model for place in places):
         return None
@@ -87,7 +87,7 @@ def match_tasks(references: Sequence[str | Path], options: SourceOptions) -> Mat
         if (other_tasks := tuple(t for t in tasks if t not in shared))
     }
     groups = {name: tasks for place in places for name, tasks in place.groups.items()}
-    return MatchedTasks(texts, shared, only, tuple(place.by_model for place in places), groups, shelf)
+    return MatchedTasks(texts, shared, only, tuple(place.by_model for place in places), groups, cache)
 
 
 @checked
@@ -140,8 +140,8 @@ def over_tasks(
         predicate = "must be folders of logs that hold several tasks each, or name `#TASK` of none"
         raise UsageError.about("references", predicate, tuple(references))
 
-    def ask(models: Sequence[str], shelf: ResourceCache) -> tuple[Plan, Ranking]:
-        run_plan = plan(gather_without_truth(suites.load(models, options, shelf)), evidence, metric=metric)
+    def ask(models: Sequence[str], cache: ResourceCache) -> tuple[Plan, Ranking]:
+        run_plan = plan(gather_without_truth(suites.load(models, options, cache)), evidence, metric=metric)
         return run_plan, decide_plan(run_plan, seed, runtime)
 
     return decide_each(match, ask)
@@ -151,7 +151,7 @@ def decide_each(match: MatchedTasks, ask: Callable[[Sequence[str], ResourceCache
     """Decide each task on its own, and combine them; tasks that cannot be decided are listed with the reason."""
 
     def ask_task(task: str) -> tuple[Ranking, Sequence[str]]:
-        run_plan, ranking = ask(match.references_to(task), ResourceCache(initial=match.shelf))
+        run_plan, ranking = ask(match.references_to(task), ResourceCache(initial=match.cache))
         return ranking, [example.group for example in run_plan.population]
 
     outcomes, failures, complete = decide_all(match.shared, ask_task, "task")

@@ -410,7 +410,7 @@ def _examples(plan: Plan, answered: Sequence[ModelResponses], factors: Sequence[
 
 def _file_notes(plan: Plan) -> Iterator[str]:
     """Return the notes on the models' files; a note that does not hold for all names its models."""
-    infos, noted = plan.inspected.infos, plan.inspected.shelf.noted
+    infos, noted = plan.inspected.infos, plan.inspected.cache.noted
     names_of: dict[str, list[str]] = {}
     for info in infos:
         for note in dict.fromkeys((*info.notes, *noted.get(info.source.place, (0, ()))[1])):

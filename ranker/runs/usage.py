@@ -29,7 +29,7 @@ class Costing:
 
 
 def usage_of(
-    source: Source, task: Task, examples: Sequence[Example], machine: Machine, shelf: ResourceCache, folder: Path
+    source: Source, task: Task, examples: Sequence[Example], machine: Machine, cache: ResourceCache, folder: Path
 ) -> RowUsage | None:
     """Return what a source's answers to examples took; None if it does not know, or cannot read it.
 
@@ -39,11 +39,11 @@ def usage_of(
     """
     if not is_metered(source):
         return None
-    own_shelf = ResourceCache(initial=shelf)
-    own_shelf.folder = folder
+    own_cache = ResourceCache(initial=cache)
+    own_cache.folder = folder
     try:
         with model_errors():
-            return source.usage(task, examples, machine, own_shelf)
+            return source.usage(task, examples, machine, own_cache)
     except ModelError:
         return None
 

@@ -33,11 +33,11 @@ WORTH_MEASURING = 2_000
 """Forward passes from which on a run measures some of its work beforehand."""
 
 
-def key_of(job: Job, settings: Settings | None, shelf: ResourceCache) -> dict[str, Any]:
+def key_of(job: Job, settings: Settings | None, cache: ResourceCache) -> dict[str, Any]:
     """Return the store key, of a backend or of answers: every input except the example that affects a number."""
     machine = job.machine.settled(settings is None or settings.bfloat16)
     with model_errors():
-        source = dict(job.source.identity(job.task, machine, shelf))
+        source = dict(job.source.identity(job.task, machine, cache))
     key = {
         "source": source,
         **job.task.identity(),
@@ -49,10 +49,10 @@ def key_of(job: Job, settings: Settings | None, shelf: ResourceCache) -> dict[st
     return {**key, **of_backend(settings), **({"output": outputs[0]} if len(outputs) == 1 else {})}
 
 
-def content_of(job: Job, shelf: ResourceCache) -> str:
+def content_of(job: Job, cache: ResourceCache) -> str:
     """Return the identity of a job's model, independent of its name and place."""
     with model_errors():
-        return str(job.source.identity(job.task, job.machine.settled(bfloat16=True), shelf)["content"])
+        return str(job.source.identity(job.task, job.machine.settled(bfloat16=True), cache)["content"])
 
 
 def of_backend(settings: Settings) -> dict[str, Any]:
@@ -65,12 +65,12 @@ def of_backend(settings: Settings) -> dict[str, Any]:
     }
 
 
-def find_work(job: Job, store: Store, shelf: ResourceCache) -> tuple[JobOutcome, list[WorkItem]]:
+def find_work(job: Job, store: Store, cache: ResourceCache) -> tuple[JobOutcome, list[WorkItem]]:
     """List the examples of a job that are missing from the store, with their keys; no model is loaded.
 
     Requests for one kind of answer are one item.
     """
-    shelf.folder, shelf.offline = store.folder, job.dry
+    cache.folder, cache.offline = store.folder, job.dry
     settled = [request.settings and settle(request.settings, job.task) for request in job.requests]
     by_settings: dict[Settings | None, list[Request]] = {}
     for settings, request in zip(settled, job.requests, strict=True):
@@ -78,7 +78,7 @@ def find_work(job: Job, store: Store, shelf: ResourceCache) -> tuple[JobOutcome,
     keys: dict[Settings | None, str] = {}
     work, content = [], ""
     for settings, requests in by_settings.items():
-        key = key_of(job, settings, shelf)
+        key = key_of(job, settings, cache)
         entry = store.entry(key, job.source.name)
         keys[settings], content = entry.digest, str(key["source"]["content"])
         examples = (
@@ -92,13 +92,13 @@ def find_work(job: Job, store: Store, shelf: ResourceCache) -> tuple[JobOutcome,
     return JobOutcome(tuple(keys[settings] for settings in settled), content), work
 
 
-def run_job(job: Job, store: Store, shelf: ResourceCache, progress: Progress) -> JobOutcome:
+def run_job(job: Job, store: Store, cache: ResourceCache, progress: Progress) -> JobOutcome:
     """Run a job in this process: ask the model for missing answers, and store them."""
     try:
-        done, missing = find_work(job, store, shelf)
+        done, missing = find_work(job, store, cache)
         if not missing:
             return done
-        opened = model_opener(job, shelf)
+        opened = model_opener(job, cache)
         if job.dry:
             return replace(done, estimate=estimate_job(job, opened, missing))
         for order in missing:
@@ -107,7 +107,7 @@ def run_job(job: Job, store: Store, shelf: ResourceCache, progress: Progress) ->
         def open_and_note(settings: Settings | None) -> Predictor:
             model = opened(settings)
             for order in missing:
-                store.entry(order.key).note(notes_of(job, shelf))
+                store.entry(order.key).note(notes_of(job, cache))
             return model
 
         todo, used = carry_out(
@@ -118,7 +118,7 @@ def run_job(job: Job, store: Store, shelf: ResourceCache, progress: Progress) ->
             progress,
         )
         for order in missing:
-            store.entry(order.key).note(notes_of(job, shelf))
+            store.entry(order.key).note(notes_of(job, cache))
         return replace(done, estimate=todo, used=used)
     except ModelError as error:
         return JobOutcome(failure=str(error))
@@ -170,7 +170,7 @@ def estimate_job(
     return estimate(opened, ask, missing, job.machine, measured_from)
 
 
-def model_opener(job: Job, shelf: ResourceCache) -> Callable[[Settings | None], Predictor]:
+def model_opener(job: Job, cache: ResourceCache) -> Callable[[Settings | None], Predictor]:
     """Return a function that opens a job's model in the number format of a backend, or of answers, once in each."""
     opened: dict[Machine, Predictor] = {}
 
@@ -178,15 +178,15 @@ def model_opener(job: Job, shelf: ResourceCache) -> Callable[[Settings | None], 
         machine = job.machine.settled(settings is None or settings.bfloat16)
         if machine not in opened:
             with model_errors():
-                opened[machine] = job.source.open(job.task, machine, shelf)
+                opened[machine] = job.source.open(job.task, machine, cache)
         return opened[machine]
 
     return predictor
 
 
-def notes_of(job: Job, shelf: ResourceCache) -> tuple[str, ...]:
+def notes_of(job: Job, cache: ResourceCache) -> tuple[str, ...]:
     """Return the notes of a job's source on the model from opening it, a sentence each."""
-    return shelf.noted.get(job.source.place, (0, ()))[1]
+    return cache.noted.get(job.source.place, (0, ()))[1]
 
 
 def answer_blocks(model: Predictor, name: str, order: WorkItem, advance: Advance) -> Iterator[Block]:
@@ -208,9 +208,9 @@ def answer_blocks(model: Predictor, name: str, order: WorkItem, advance: Advance
             yield [row]
 
 
-def read_precomputed(job: Job, shelf: ResourceCache) -> list[Answer | None]:
+def read_precomputed(job: Job, cache: ResourceCache) -> list[Answer | None]:
     """Return a model's precomputed answers, in the order of its requests; a ModelError if one is missing."""
-    opened = model_opener(job, shelf)
+    opened = model_opener(job, cache)
     answers: list[Answer | None] = []
     for request in job.requests:
         order = WorkItem({}, request.settings, request.examples, request.optional)

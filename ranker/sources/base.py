@@ -7,10 +7,10 @@ a new method works on all models.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeGuard, TypeVar
@@ -286,10 +286,10 @@ class Source(Protocol):
     def precomputed(self) -> bool:
         """True if its answers are in a file: they are read each time, and the store keeps no copy."""
 
-    def inspect(self, shelf: ResourceCache) -> ModelInfo:
+    def inspect(self, cache: ResourceCache) -> ModelInfo:
         """Inspect the model, once a run, without loading weights. Trouble is stated, not raised."""
 
-    def identity(self, task: Task, machine: Machine, shelf: ResourceCache) -> Mapping[str, Any]:
+    def identity(self, task: Task, machine: Machine, cache: ResourceCache) -> Mapping[str, Any]:
         """Return everything of the model that can change a number, as plain JSON: its part of the store's key.
 
         Its item "content" is a text that identifies the model, whatever its name and location. Files that are opened
@@ -299,7 +299,7 @@ class Source(Protocol):
             ModelError: it cannot be read.
         """
 
-    def open(self, task: Task, machine: Machine, shelf: ResourceCache) -> Predictor:
+    def open(self, task: Task, machine: Machine, cache: ResourceCache) -> Predictor:
         """Load the model.
 
         Raises:
@@ -310,7 +310,7 @@ class Source(Protocol):
 class Connected(Source, Protocol):
     """A source that asks a server."""
 
-    def connect(self, shelf: ResourceCache) -> None:
+    def connect(self, cache: ResourceCache) -> None:
         """Find out what the server can do, unless that is known, so that a wrong address fails before any work.
 
         Raises:
@@ -342,7 +342,7 @@ class Predictor(Protocol):
         """
 
 
-@cache
+@functools.cache
 def version(package: str) -> str | None:
     """Return a package's version without its device suffix; None if it is not installed. It is read once.
 

@@ -28,7 +28,7 @@ BUILTIN = {
 class Kind(Protocol):
     """Maker of sources from references: a module, or an object, with these two functions.
 
-    A kind whose places may hold several tasks has a third, `tasks(reference, options, shelf)`, which returns
+    A kind whose places may hold several tasks has a third, `tasks(reference, options, cache)`, which returns
     `TasksOfPlace`; it is empty for a place that can only hold one task, such as a file, and for an unreadable one.
     A kind with options of its own declares their record as `Options`: see `ranker.sources.options`.
     """
@@ -40,7 +40,7 @@ class Kind(Protocol):
             UsageError: there is more than `options.limits` let it look at.
         """
 
-    def sources(self, reference: Reference, options: SourceOptions, shelf: ResourceCache) -> Sequence[Source]:
+    def sources(self, reference: Reference, options: SourceOptions, cache: ResourceCache) -> Sequence[Source]:
         """List the sources that a reference names: one or more, each with a name of its own.
 
         Files that were opened to find them may stay in the cache, which is also passed to `inspect`.
@@ -63,14 +63,14 @@ def available_kinds() -> dict[str, Kind]:
     return kinds
 
 
-def known_kinds(shelf: ResourceCache) -> dict[str, Kind]:
+def known_kinds(cache: ResourceCache) -> dict[str, Kind]:
     """Return the same from the cache, since listing installed packages takes a while."""
-    if GROUP not in shelf:
-        shelf[GROUP] = available_kinds()
-    return cast("dict[str, Kind]", shelf[GROUP])
+    if GROUP not in cache:
+        cache[GROUP] = available_kinds()
+    return cast("dict[str, Kind]", cache[GROUP])
 
 
-def kind_of(reference: Reference, options: SourceOptions, shelf: ResourceCache, names: Sequence[str] = ()) -> Kind:
+def kind_of(reference: Reference, options: SourceOptions, cache: ResourceCache, names: Sequence[str] = ()) -> Kind:
     """Return the kind of a reference.
 
     Args:
@@ -79,7 +79,7 @@ def kind_of(reference: Reference, options: SourceOptions, shelf: ResourceCache, 
     Raises:
         UsageError: nothing is there.
     """
-    kind = _find_kind(reference, options, shelf)
+    kind = _find_kind(reference, options, cache)
     if kind is None:
         if os.path.isfile(reference.place):
             from ranker.files.reader import check_ending
@@ -98,8 +98,8 @@ def kind_of(reference: Reference, options: SourceOptions, shelf: ResourceCache, 
 
 def without_unread(options: SourceOptions, references: Iterable[str]) -> SourceOptions:
     """Return options without the records that no kind of some references reads, which are then for other ones."""
-    shelf = ResourceCache()
-    kinds = [_find_kind(parse(reference, known_kinds(shelf)), options, shelf) for reference in references]
+    cache = ResourceCache()
+    kinds = [_find_kind(parse(reference, known_kinds(cache)), options, cache) for reference in references]
     records = tuple(getattr(kind, "Options", None) for kind in kinds)
     return replace(options, kinds=[record for record in options.kinds if type(record) in records or None in kinds])
 
@@ -117,16 +117,16 @@ def refuse_unread_options(unread: Iterable[str]) -> None:
         raise UsageError(f"none of these models reads {names}; leave it out{hub}", option=options[0])
 
 
-def tasks(reference: Reference, options: SourceOptions, shelf: ResourceCache) -> TasksOfPlace:
+def tasks(reference: Reference, options: SourceOptions, cache: ResourceCache) -> TasksOfPlace:
     """Return the tasks of a place that may hold several; none for a reference that names one."""
-    kind = None if reference.part else _find_kind(reference, options, shelf)
+    kind = None if reference.part else _find_kind(reference, options, cache)
     list_tasks = getattr(kind, "tasks", None)
-    return TasksOfPlace() if list_tasks is None else cast(TasksOfPlace, list_tasks(reference, options, shelf))
+    return TasksOfPlace() if list_tasks is None else cast(TasksOfPlace, list_tasks(reference, options, cache))
 
 
-def _find_kind(reference: Reference, options: SourceOptions, shelf: ResourceCache) -> Kind | None:
+def _find_kind(reference: Reference, options: SourceOptions, cache: ResourceCache) -> Kind | None:
     """Return the kind that a reference names, else the first that claims it."""
-    kinds = known_kinds(shelf)
+    kinds = known_kinds(cache)
     if reference.kind:
         return look_up("kind of source", reference.kind, kinds)
     return next((kind for kind in kinds.values() if kind.claims(reference, options)), None)

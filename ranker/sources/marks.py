@@ -51,18 +51,18 @@ class MarkedModel:
         """The judge and the model."""
         return f"{self.judge}#{self.name}"
 
-    def inspect(self, shelf: ResourceCache) -> ModelInfo:
+    def inspect(self, cache: ResourceCache) -> ModelInfo:
         """Return the rows that the judge was given. See `Source.inspect`."""
         examples = tuple(Example(row, ("",)) for row in self.rows)
         metric = "-".join([*self.judge.replace(",", " ").split(), "mark"])
         task = PrecomputedTask(f"marks by {self.judge}", metric, scale=self.scale)
         return ModelInfo(self, rows=BundledRows(task, examples))
 
-    def identity(self, task: Task, machine: Machine, shelf: ResourceCache) -> Mapping[str, Any]:
+    def identity(self, task: Task, machine: Machine, cache: ResourceCache) -> Mapping[str, Any]:
         """Return a digest of the marks. See `Source.identity`."""
         return {"content": digest({"of": self.place, "marks": dict(self.marks), "rows": list(self.rows)})}
 
-    def open(self, task: Task, machine: Machine, shelf: ResourceCache) -> Predictor:
+    def open(self, task: Task, machine: Machine, cache: ResourceCache) -> Predictor:
         """Return itself. See `Source.open`."""
         return self
 

@@ -86,7 +86,7 @@ class Suite:
     Attributes:
         name: in titles.
         models: two or more that are ranked, and any that only vote; each has a `name` and a `source`.
-        shelf: cache of what was opened to find them.
+        cache: of what was opened to find them.
 
     Raises:
         UsageError: fewer than two ranked models, two with one name, or an unprintable name.
@@ -99,7 +99,7 @@ class Suite:
 
     name: str
     models: tuple[Model, ...]
-    shelf: ResourceCache = field(default_factory=ResourceCache, compare=False, repr=False)
+    cache: ResourceCache = field(default_factory=ResourceCache, compare=False, repr=False)
 
     def __repr__(self) -> str:
         names = [model.name for model in self.models[:5]] + ["..."] * (len(self.models) > 5)
@@ -124,7 +124,7 @@ class Suite:
 def load(
     references: Sequence[str | Path | Source | Model],
     options: SourceOptions = SourceOptions(),
-    shelf: ResourceCache | None = None,
+    cache: ResourceCache | None = None,
     voters: Sequence[str | Path | Source | Model] = (),
     trusted: Collection[str] = (),
 ) -> Suite:
@@ -136,7 +136,7 @@ def load(
             are combined. A name may precede it, ``mine=org/name``. A member's directory in its suite's folder keeps the
             suite's settings for it. A source, or a model, stands for itself.
         options: of all references.
-        shelf: cache for what is opened; None makes one for the suite.
+        cache: for what is opened; None makes one for the suite.
         voters: models that vote and are not ranked, each as a reference.
         trusted: names of voters that are known to be better than the models.
 
@@ -149,20 +149,20 @@ def load(
         >>> load_suite(["hans-sub-mini"])
         <Suite hans-sub-mini: 8 models, untouched, inoc-50, inoc-100, inoc-200, inoc-400, ...>
     """
-    shelf = ResourceCache() if shelf is None else shelf
-    return Suite(*name_models(references, options, shelf, voters, trusted), shelf)
+    cache = ResourceCache() if cache is None else cache
+    return Suite(*name_models(references, options, cache, voters, trusted), cache)
 
 
 def name_models(
     references: Sequence[str | Path | Source | Model],
     options: SourceOptions,
-    shelf: ResourceCache,
+    cache: ResourceCache,
     voters: Sequence[str | Path | Source | Model] = (),
     trusted: Collection[str] = (),
 ) -> tuple[str, tuple[Model, ...]]:
     """Return the models that ``models`` names, one or more, then voters, and a name for them all: see `load`."""
     parts, voting = (
-        [_to_models(part, options, shelf) for part in part_references] for part_references in (references, voters)
+        [_to_models(part, options, cache) for part in part_references] for part_references in (references, voters)
     )
     kinds.check_concerned(options, [kind for part in (*parts, *voting) for kind in part.kinds])
     models = _distinguish_names([*parts, *voting])
@@ -258,18 +258,18 @@ class _NamedModels:
     chosen: bool = False
 
 
-def _to_models(reference: str | Path | Source | Model, options: SourceOptions, shelf: ResourceCache) -> _NamedModels:
+def _to_models(reference: str | Path | Source | Model, options: SourceOptions, cache: ResourceCache) -> _NamedModels:
     if isinstance(reference, (str, Path)):
-        return _resolve(str(reference), options, shelf)
+        return _resolve(str(reference), options, cache)
     return _NamedModels(reference.name, (reference if isinstance(reference, Model) else Model(reference),))
 
 
-def _resolve(text: str, options: SourceOptions, shelf: ResourceCache) -> _NamedModels:
+def _resolve(text: str, options: SourceOptions, cache: ResourceCache) -> _NamedModels:
     """Return the models of a reference, under the name that it gives."""
-    reference = parse(text, kinds.known_kinds(shelf))
+    reference = parse(text, kinds.known_kinds(cache))
     if is_bucket_url(reference.place):
         reference = replace(reference, place=str(local_path(reference.place, "models")))
-    part = _find_part(reference, options, shelf)
+    part = _find_part(reference, options, cache)
     if not reference.name:
         return part
     prompted = {model.name.partition("/")[0] for model in part.models}
@@ -285,34 +285,34 @@ def _resolve(text: str, options: SourceOptions, shelf: ResourceCache) -> _NamedM
     return _NamedModels(reference.name, (part.models[0].called(reference.name),), part.kinds, chosen=True)
 
 
-def _find_part(reference: Reference, options: SourceOptions, shelf: ResourceCache) -> _NamedModels:
+def _find_part(reference: Reference, options: SourceOptions, cache: ResourceCache) -> _NamedModels:
     place, plain = reference.place, replace(reference, name="") == Reference(reference.place)
     path = Path(place)
     if plain and path.name == SUITE and os.path.isfile(path):  # unlike Path.is_file, it accepts names that are too long
-        return _read_suite(path, options, shelf)
+        return _read_suite(path, options, cache)
     if plain and os.path.isfile(path / SUITE):
-        return _read_suite(path / SUITE, options, shelf)
-    if plain and os.path.isdir(path) and (member := _member(path, options, shelf)):
+        return _read_suite(path / SUITE, options, cache)
+    if plain and os.path.isdir(path) and (member := _member(path, options, cache)):
         return member
     suites = bundled_suites()
     if plain and place in suites and not os.path.isdir(path):
-        return _read_suite(suites[place] / SUITE, options, shelf)
+        return _read_suite(suites[place] / SUITE, options, cache)
     if plain and not os.path.exists(path):
         check_installed(place)
-    kind = kinds.kind_of(reference, options, shelf, list(suites))
-    sources = kind.sources(reference, options, shelf)
+    kind = kinds.kind_of(reference, options, cache, list(suites))
+    sources = kind.sources(reference, options, cache)
     name = sources[0].name if len(sources) == 1 else reference.part or path.resolve().name
     return _NamedModels(name, tuple(map(Model, sources)), (kind,))
 
 
-def _member(path: Path, options: SourceOptions, shelf: ResourceCache) -> _NamedModels | None:
+def _member(path: Path, options: SourceOptions, cache: ResourceCache) -> _NamedModels | None:
     """Return the model at a directory as its suite, in the folder around it, describes it; None if no suite does."""
     place = os.path.abspath(path)  # unresolved: a link in the folder is a member, too
     file = Path(place).parent / SUITE
     content = read_json(file, "a suite", options.limits) if os.path.isfile(file) else None
     if not (isinstance(content, dict) and "schema_version" in content):  # other programs use this file name, too
         return None
-    suite = _read_suite(file, options, shelf)
+    suite = _read_suite(file, options, cache)
     listed = zip([entry["path"] for entry in content["models"]], suite.models, suite.kinds, strict=True)
     members = ((model, kind) for within, model, kind in listed if os.path.abspath(file.parent / within) == place)
     return next((_NamedModels(path.name, (model,), (kind,)) for model, kind in members), None)
@@ -355,7 +355,7 @@ class _KnownAccuracy:
     fingerprint: str
 
 
-def _read_suite(file: Path, options: SourceOptions, shelf: ResourceCache) -> _NamedModels:
+def _read_suite(file: Path, options: SourceOptions, cache: ResourceCache) -> _NamedModels:
     """Read a suite.json; model paths in it are relative to its folder, and do not lead out of it."""
     content = read_json(file, "a suite", options.limits)
     try:
@@ -368,14 +368,14 @@ def _read_suite(file: Path, options: SourceOptions, shelf: ResourceCache) -> _Na
                 allowed=[SCHEMA_VERSION],
             )
         suite = fields_of(_File, content, "suite")
-        members = list(_members(suite.models, file.parent, options, shelf))
+        members = list(_members(suite.models, file.parent, options, cache))
         return _NamedModels(suite.name, tuple(model for model, _ in members), tuple(kind for _, kind in members))
     except (ValueError, UnknownName) as error:
         raise UsageError.of(file, f"is no suite: {error}") from error
 
 
 def _members(
-    entries: Sequence[Any], folder: Path, options: SourceOptions, shelf: ResourceCache
+    entries: Sequence[Any], folder: Path, options: SourceOptions, cache: ResourceCache
 ) -> Iterator[tuple[Model, kinds.Kind]]:
     for content in (table(entry, "models") for entry in entries):
         entry = fields_of(_Entry, content, "models")
@@ -385,8 +385,8 @@ def _members(
         accuracies = [fields_of(_KnownAccuracy, accuracy, "ood_accuracy") for accuracy in listed]
         place = str(inside) if os.path.exists(inside) or not is_hub_id(entry.path) else entry.path
         reference = Reference(place, kind=entry.kind)
-        kind = kinds.kind_of(reference, options, shelf)
-        sources = kind.sources(reference, options, shelf)
+        kind = kinds.kind_of(reference, options, cache)
+        sources = kind.sources(reference, options, cache)
         if len(sources) != 1:
             raise ValueError(f"the path of {entry.name} must name one model (got {len(sources)} in {place})")
         if entry.label_map and not hasattr(sources[0], "label_map"):

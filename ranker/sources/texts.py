@@ -99,19 +99,19 @@ class TextSource(ABC):
         """Name, since it has no location."""
         return self.name
 
-    def inspect(self, shelf: ResourceCache) -> ModelInfo:
+    def inspect(self, cache: ResourceCache) -> ModelInfo:
         """Return its labels; see `Source.inspect`."""
         try:
             return ModelInfo(self, self._names(), needs=self.needs)
         except ModelError as error:
             return ModelInfo(self, trouble=str(error))
 
-    def identity(self, task: Task, machine: Machine, shelf: ResourceCache) -> Mapping[str, Any]:
+    def identity(self, task: Task, machine: Machine, cache: ResourceCache) -> Mapping[str, Any]:
         """Return its content and labels, and the versions of its libraries; see `Source.identity`."""
         versions = {name: version(name) for name in self.libraries}
         return {"content": self.content(), "labels": list(self._names()), "texts": REVISION, "versions": versions}
 
-    def open(self, task: Task, machine: Machine = Machine(), shelf: ResourceCache | None = None) -> BlackBox:
+    def open(self, task: Task, machine: Machine = Machine(), cache: ResourceCache | None = None) -> BlackBox:
         """Return its predictor; see `Source.open`. It works wherever Python does, and shares nothing."""
         classes = group_labels(self.name, self._names(), require_labels(task, self.name))
         return BlackBox(self.name, self.content(), classes, self.probabilities)

@@ -85,7 +85,7 @@ class RowUsage:
 class Metered(Source, Protocol):
     """A source that knows what its answers take."""
 
-    def usage(self, task: Task, examples: Sequence[Example], machine: Machine, shelf: ResourceCache) -> RowUsage | None:
+    def usage(self, task: Task, examples: Sequence[Example], machine: Machine, cache: ResourceCache) -> RowUsage | None:
         """Return what the answers to examples took, after they were given; None if nothing is known of it."""
 
 

@@ -55,7 +55,7 @@ class Kind:
         """None that does not name it."""
         return False
 
-    def sources(self, reference, options, shelf):
+    def sources(self, reference, options, cache):
         """One."""
         return [Lengths(reference.place, float(reference.place.rpartition("-")[2]))]
 

@@ -24,7 +24,7 @@ class Serial:
     def run(
         self, jobs: Sequence[Job], store: Store, progress: Progress, known: Known = NOTHING
     ) -> Generator[tuple[int, JobOutcome], None, None]:
-        """Do jobs in order; those that share something find it on one shelf."""
-        shelf = ResourceCache(initial=known)
+        """Do jobs in order; those that share something find it in one cache."""
+        cache = ResourceCache(initial=known)
         for number, job in enumerate(jobs):
-            yield number, run_job(job, store, shelf, progress)
+            yield number, run_job(job, store, cache, progress)

@@ -21,20 +21,20 @@ def missing_work(
     jobs: Sequence[Job], store: Store, known: Known = NOTHING
 ) -> Generator[tuple[int, JobOutcome], None, list[WorkerTask]]:
     """Yield the outcomes of jobs that are complete, or cannot be read, and return the others; no model is loaded."""
-    tasks, shelf = list[WorkerTask](), ResourceCache(initial=known)
+    tasks, cache = list[WorkerTask](), ResourceCache(initial=known)
     for number, job in enumerate(jobs):
         try:
-            done, missing = find_work(job, store, shelf)
+            done, missing = find_work(job, store, cache)
         except ModelError as error:
             yield number, JobOutcome(failure=str(error))
             continue
         for order in () if job.dry else missing:
             store.entry(order.key).prepare()
         if missing:
-            tasks.append(WorkerTask(number, job, done, missing, shelf.folder))
+            tasks.append(WorkerTask(number, job, done, missing, cache.folder))
         else:
             yield number, done
-    shelf.clear()  # which closes files
+    cache.clear()  # which closes files
     return tasks
 
 

@@ -174,9 +174,9 @@ def worker_main(pipe: Connection, tasks: Sequence[WorkerTask], rules: Rules) -> 
     logger = logging.getLogger("ranker")
     logger.handlers, logger.propagate = [Forwarded(outbox)], False
     logger.setLevel(rules.level)
-    shelf = ResourceCache(outbox.beat)
+    cache = ResourceCache(outbox.beat)
     for task in tasks:
-        report_task(task, shelf, outbox, rules.memory)
+        report_task(task, cache, outbox, rules.memory)
 
 
 def write_message(pipe: Connection, content: bytes) -> None:
@@ -189,11 +189,11 @@ def write_message(pipe: Connection, content: bytes) -> None:
         sys.exit(1)
 
 
-def report_task(task: WorkerTask, shelf: ResourceCache, outbox: Outbox, memory: int | None = None) -> None:
+def report_task(task: WorkerTask, cache: ResourceCache, outbox: Outbox, memory: int | None = None) -> None:
     """Do one model's work, and send its outcome."""
     failure, left, used = "", None, None
     try:
-        left, used = run_task(task, shelf, outbox)
+        left, used = run_task(task, cache, outbox)
     except SystemExit:
         raise
     except BaseException as error:  # anything a model's code may raise, and panics of native libraries
@@ -203,23 +203,23 @@ def report_task(task: WorkerTask, shelf: ResourceCache, outbox: Outbox, memory: 
     outbox.send(what="ended", failure=failure, **numbers)
 
 
-def run_task(task: WorkerTask, shelf: ResourceCache, outbox: Outbox) -> tuple[TimeEstimate | None, Usage | None]:
+def run_task(task: WorkerTask, cache: ResourceCache, outbox: Outbox) -> tuple[TimeEstimate | None, Usage | None]:
     """Do one model's work; return an estimate of it, if one was asked for, and its cost, if it is not a dry job.
 
     The model is opened before it is compared with the supervisor's key, so that its files are hashed only once, while
     they are loaded.
     """
     job = task.job
-    shelf.folder, shelf.offline = task.folder, job.dry
-    opened = model_opener(job, shelf)
+    cache.folder, cache.offline = task.folder, job.dry
+    opened = model_opener(job, cache)
     keys = {order.settings: key_digest(order.key) for order in task.missing}
 
     def checked(settings: Settings | None) -> Predictor:
         model = opened(settings)
-        if key_digest(key_of(job, settings, shelf)) != keys[settings]:
+        if key_digest(key_of(job, settings, cache)) != keys[settings]:
             raise ModelError(CHANGED)
         if not job.dry:
-            outbox.send(what="notes", notes=notes_of(job, shelf))
+            outbox.send(what="notes", notes=notes_of(job, cache))
         return model
 
     if job.dry:
@@ -233,7 +233,7 @@ def run_task(task: WorkerTask, shelf: ResourceCache, outbox: Outbox) -> tuple[Ti
         return collect_blocks(order.examples, send)
 
     done = carry_out(job, checked, task.missing, keeping, outbox.progress)
-    outbox.send(what="notes", notes=notes_of(job, shelf))
+    outbox.send(what="notes", notes=notes_of(job, cache))
     return done
 
 

@@ -73,11 +73,11 @@ class EndpointModel(PromptSetup):
         """URL and name of the model, and a digest of the prompt."""
         return f"{self.server.url}#{self.model}#{digest(self.settings())[:12]}"
 
-    def inspect(self, shelf: ResourceCache) -> ModelInfo:
+    def inspect(self, cache: ResourceCache) -> ModelInfo:
         """Return the labels that its prompt has words for; nothing is sent. See `Source.inspect`."""
-        key_name = self.server.options.key_name(self.server.host, alone=len(shelf.get(_HOSTS, ())) < 2)
+        key_name = self.server.options.key_name(self.server.host, alone=len(cache.get(_HOSTS, ())) < 2)
         return ModelInfo(
-            replace(self, server=replace(self.server, key_name=key_name), sharing=len(shelf.get(_NAMES, ())) or 1),
+            replace(self, server=replace(self.server, key_name=key_name), sharing=len(cache.get(_NAMES, ())) or 1),
             self.prompt_labels,
             preload=PRELOAD,
             unused=self.options.of_others(EndpointOptions) | ({"label_map"} if self.options.label_map else frozenset()),
@@ -87,15 +87,15 @@ class EndpointModel(PromptSetup):
             attributable=self.server.options.budgeted,
         )
 
-    def connect(self, shelf: ResourceCache) -> None:
+    def connect(self, cache: ResourceCache) -> None:
         """Find out what the server can do, unless it is known; no text of a row is sent. See `Connected`."""
-        self._endpoint(self.prompt is not None and self.prompt.chat, shelf)
+        self._endpoint(self.prompt is not None and self.prompt.chat, cache)
 
-    def identity(self, task: Task, machine: Machine, shelf: ResourceCache) -> Mapping[str, Any]:
+    def identity(self, task: Task, machine: Machine, cache: ResourceCache) -> Mapping[str, Any]:
         """Return the server, its model, the way of asking, and the prompt; see `Source.identity`."""
         settings = self.settings(task)
         try:
-            endpoint = self._endpoint(self.chosen_prompt(task).chat, shelf)
+            endpoint = self._endpoint(self.chosen_prompt(task).chat, cache)
             way = self._way(task, self._put_prompt(task, endpoint), endpoint)
             abilities = vars(endpoint.abilities)
             words = [way.words, way.shown] if way else []
@@ -110,24 +110,24 @@ class EndpointModel(PromptSetup):
             "revision": REVISION,
         }
 
-    def open(self, task: Task, machine: Machine, shelf: ResourceCache) -> Predictor:
+    def open(self, task: Task, machine: Machine, cache: ResourceCache) -> Predictor:
         """Return a model that asks the server; see `Source.open`. In a dry run it can only be billed."""
         if not (has_labels(task) or has_values(task)):
             text = f"writes answers, and those to {task.name} are judged by {task.metric}"
             raise LabelError.of(self.name, text)
         prompt = self.chosen_prompt(task)
         try:
-            endpoint = self._endpoint(prompt.chat, shelf)
+            endpoint = self._endpoint(prompt.chat, cache)
             prompt = self._put_prompt(task, endpoint)
             way = self._way(task, prompt, endpoint)
         except NotKept:
-            endpoint = Endpoint(_client(self.server, shelf), self.model, "", Abilities(prompt.chat))
+            endpoint = Endpoint(_client(self.server, cache), self.model, "", Abilities(prompt.chat))
             words = prompt.words(task)
             listed_words = tuple(form for forms in words.values() for form in forms)
             hard = prompt.decode or prompt.chat or not words
             way = None if hard else WholeWords(listed_words, False)  # the way with most requests
         words = prompt.words(task)
-        endpoint = replace(endpoint, share=self._share(endpoint.client, shelf))
+        endpoint = replace(endpoint, share=self._share(endpoint.client, cache))
         member = digest({"place": self.place, "round": endpoint.round, "task": task.name})
         remarks = partial(endpoint.client.journal.remarks, member)
         doubt = endpoint.abilities.doubt if endpoint.abilities else ""
@@ -136,7 +136,7 @@ class EndpointModel(PromptSetup):
             remarks_once.append(
                 f"the server takes chats alone, so that the prompt {prompt.name} is put as a user's message"
             )
-        note = partial(_note, self.place, shelf, way, prompt.decode or not words, remarks_once, remarks)
+        note = partial(_note, self.place, cache, way, prompt.decode or not words, remarks_once, remarks)
         note()
         shared: dict[str, Any] = {
             "name": self.name,
@@ -145,11 +145,11 @@ class EndpointModel(PromptSetup):
             "member": member,
             "prices": self.server.options.prices,
             "finish": note,
-            "beat": shelf.beat,
+            "beat": cache.beat,
         }
         if way is None:
             parse = partial(parse_answer, task, words)
-            most = 1 if shelf.offline and words and not prompt.decode else prompt.max_new_tokens
+            most = 1 if cache.offline and words and not prompt.decode else prompt.max_new_tokens
             return ServerWriter(**shared, task=task, parse=parse, most=most, stop=prompt.stop)
         assert has_labels(task)
         forms = [(label, form) for label, of_label in words.items() for form in of_label if form in way.words]
@@ -162,36 +162,36 @@ class EndpointModel(PromptSetup):
             empty_texts=CONTENT_FREE if self.calibration == "content-free" else (),
         )
 
-    def usage(self, task: Task, examples: Sequence[Example], machine: Machine, shelf: ResourceCache) -> RowUsage | None:
+    def usage(self, task: Task, examples: Sequence[Example], machine: Machine, cache: ResourceCache) -> RowUsage | None:
         """Return the tokens of the answers to examples, from replies that are kept; see `Metered`."""
-        own_shelf = ResourceCache()  # so that no client that sends is shared
-        own_shelf.folder, own_shelf.offline = shelf.folder, True
-        model = self.open(task, machine, own_shelf)
+        own_cache = ResourceCache()  # so that no client that sends is shared
+        own_cache.folder, own_cache.offline = cache.folder, True
+        model = self.open(task, machine, own_cache)
         assert isinstance(model, (ServerScorer, ServerWriter))
         return model.usage(examples)
 
-    def _endpoint(self, chat: bool, shelf: ResourceCache) -> Endpoint:
+    def _endpoint(self, chat: bool, cache: ResourceCache) -> Endpoint:
         """Return the model of the server, with its abilities, which are found out once."""
-        client = _client(self.server, shelf)
+        client = _client(self.server, cache)
         place = f"{self.server.url}#{self.model}"
         anew = self.server.run if self.server.options.refetch else ""
-        asked_round = anew if shelf.offline and anew else client.journal.round(place, anew)  # a dry run begins none
+        asked_round = anew if cache.offline and anew else client.journal.round(place, anew)  # a dry run begins none
         endpoint = Endpoint(client, self.model, asked_round)
         return replace(endpoint, abilities=find_abilities(endpoint, chat))
 
-    def _share(self, client: Client, shelf: ResourceCache) -> Share | None:
+    def _share(self, client: Client, cache: ResourceCache) -> Share | None:
         """Return the share of the budget that each model of the run has; None without a budget, or for one alone."""
         options = self.server.options
-        if not options.budgeted or shelf.offline or self.sharing == 1:
+        if not options.budgeted or cache.offline or self.sharing == 1:
             return None
-        if _SHARE not in shelf:  # the first of them begins
+        if _SHARE not in cache:  # the first of them begins
             requests, tokens = client.journal.spent(self.server.run)
-            shelf[_SHARE] = (
+            cache[_SHARE] = (
                 (options.max_requests - requests) // self.sharing if options.max_requests else math.inf,
                 (options.max_tokens - tokens) / self.sharing if options.max_tokens else math.inf,
             )
-        shares: dict[str, Share] = shelf.setdefault(_SHARES, {})
-        return shares.setdefault(self.place, Share(*shelf[_SHARE]))
+        shares: dict[str, Share] = cache.setdefault(_SHARES, {})
+        return shares.setdefault(self.place, Share(*cache[_SHARE]))
 
     def _put_prompt(self, task: Task, endpoint: Endpoint) -> Prompt:
         """Return the prompt in the form that the server takes: of a built-in set, its chat where it takes no other."""
@@ -236,17 +236,17 @@ _CLIENTS, _JOURNAL, _RUN, _HOSTS = "clients of servers", "journal of servers", "
 _NAMES, _SHARE, _SHARES = "names of models of servers", "share of a model of a server", "shares of models of servers"
 
 
-def _client(server: Server, shelf: ResourceCache) -> Client:
+def _client(server: Server, cache: ResourceCache) -> Client:
     """Return the client of a server, one for all its models."""
-    if not (shelf.offline or server.is_local or server.options.send_texts):
+    if not (cache.offline or server.is_local or server.options.send_texts):
         text = f"the texts of rows would be sent to {server.host}, another machine: `send_texts` allows that"
         raise UsageError(text, option="send_texts", value=server.host)
-    if _JOURNAL not in shelf or shelf[_JOURNAL].folder != shelf.folder:
-        shelf[_JOURNAL] = Journal(shelf.folder)
-        shelf[_CLIENTS] = {}
-    clients: dict[str, Client] = shelf[_CLIENTS]
+    if _JOURNAL not in cache or cache[_JOURNAL].folder != cache.folder:
+        cache[_JOURNAL] = Journal(cache.folder)
+        cache[_CLIENTS] = {}
+    clients: dict[str, Client] = cache[_CLIENTS]
     if server.url not in clients:
-        clients[server.url] = Client(server, shelf[_JOURNAL], offline=shelf.offline)
+        clients[server.url] = Client(server, cache[_JOURNAL], offline=cache.offline)
     return clients[server.url]
 
 
@@ -267,7 +267,7 @@ def _put(
 
 def _note(
     place: str,
-    shelf: ResourceCache,
+    cache: ResourceCache,
     way: Way | None,
     writes: bool,
     remarks_once: Sequence[str],
@@ -277,7 +277,7 @@ def _note(
     notes = [] if way is None and writes else [ServerWriter.note if way is None else way.note]
     notes += remarks_once if notes else []
     notes += [f"{remark} (different rows: {count:,})" for remark, count in sorted(remarks().items())]
-    shelf.noted[place] = 0, tuple(notes)
+    cache.noted[place] = 0, tuple(notes)
 
 
 def claims(reference: Reference, options: SourceOptions) -> bool:
@@ -285,7 +285,7 @@ def claims(reference: Reference, options: SourceOptions) -> bool:
     return False
 
 
-def sources(reference: Reference, options: SourceOptions, shelf: ResourceCache) -> list[EndpointModel]:
+def sources(reference: Reference, options: SourceOptions, cache: ResourceCache) -> list[EndpointModel]:
     """List the prompts on a model of a server; nothing is sent."""
     check_installed("a model of a server", "endpoint", option="models")
     chosen = options.of(EndpointOptions)
@@ -293,14 +293,14 @@ def sources(reference: Reference, options: SourceOptions, shelf: ResourceCache) 
         chosen = replace(chosen, prices=os.path.abspath(chosen.prices))  # workers have another folder
         read_prices(chosen.prices)
     url = _checked(reference.place)
-    server = Server(url, "", chosen, shelf.setdefault(_RUN, uuid.uuid4().hex), options.limits)
-    shelf.setdefault(_HOSTS, set()).add(server.host)
+    server = Server(url, "", chosen, cache.setdefault(_RUN, uuid.uuid4().hex), options.limits)
+    cache.setdefault(_HOSTS, set()).add(server.host)
     name = reference.part.rstrip("/").rpartition("/")[2] or server.host
     models = [
         EndpointModel("/".join(filter(None, (name, end))), server, reference.part, options, **vars(setup))
         for end, setup in setups(chosen, options)
     ]
-    shelf.setdefault(_NAMES, set()).update(model.place for model in models)
+    cache.setdefault(_NAMES, set()).update(model.place for model in models)
     return models
 
 

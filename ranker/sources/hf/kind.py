@@ -88,7 +88,7 @@ class Checkpoint:
         """True if the user named this model as one that may run code of its own; no suite can."""
         return self.name in self.options.trust_remote_code
 
-    def inspect(self, shelf: ResourceCache) -> ModelInfo:
+    def inspect(self, cache: ResourceCache) -> ModelInfo:
         """Read its labels from configuration and label map; weights on the hub are fetched. See `Source.inspect`."""
         allow_pickle = self.options.allow_pickle
         try:
@@ -107,8 +107,8 @@ class Checkpoint:
             path=pin(self.path, folder),
             base="" if base is None else pin(checkpoints.adapter_base(folder) or "", base),
         )
-        shelf[_FOLDERS, pinned.path] = folder
-        shelf[_FOLDERS, pinned.base] = base
+        cache[_FOLDERS, pinned.path] = folder
+        cache[_FOLDERS, pinned.base] = base
         try:
             labels = tuple(meanings(names, self.mapped).values())
             used = self.label_map or mapped_outputs(self.mapped or {}, names, self.name)
@@ -127,9 +127,9 @@ class Checkpoint:
             needs=Needs(accelerator=True),
         )
 
-    def identity(self, task: Task, machine: Machine, shelf: ResourceCache) -> Mapping[str, Any]:
+    def identity(self, task: Task, machine: Machine, cache: ResourceCache) -> Mapping[str, Any]:
         """Return its content hash, and all else that its numbers depend on. See `Source.identity`."""
-        files = self._files(shelf)
+        files = self._files(cache)
         adapter = {"adapters": checkpoints.ADAPTERS} if files.under else {}
         head = head_of_files(files)
         return {
@@ -144,17 +144,17 @@ class Checkpoint:
             "versions": {name: version(name) for name in (*LIBRARIES, *(("peft",) if adapter else ()))},
         }
 
-    def open(self, task: Task, machine: Machine, shelf: ResourceCache) -> Predictor:
+    def open(self, task: Task, machine: Machine, cache: ResourceCache) -> Predictor:
         """Load the network with its head. See `Source.open`."""
         import torch
 
         if machine.threads is not None:
             torch.set_num_threads(machine.threads)
-        files = self._files(shelf)
+        files = self._files(cache)
         head = head_of_files(files)
         task = require_task(task, head.task, head.answers, self.name)
         loaded = head.model_class().load(
-            self._folders(shelf)[0],
+            self._folders(cache)[0],
             *((task,) if head in OF_TEXTS else ()),
             **self._of_head(head),
             device=machine.device,
@@ -162,12 +162,12 @@ class Checkpoint:
             trust_remote_code=self.trusted,
             allow_pickle=self.options.allow_pickle,
             token_budget=machine.token_budget,
-            bases=shelf.setdefault(_BASES, {}),
+            bases=cache.setdefault(_BASES, {}),
             files=files,
-            beat=shelf.beat,
+            beat=cache.beat,
             limits=self.options.limits,
         )
-        shelf.noted[self.place] = 0, loaded.notes
+        cache.noted[self.place] = 0, loaded.notes
         return loaded  # type: ignore[no-any-return]
 
     def _of_head(self, head: Head) -> dict[str, Any]:
@@ -176,30 +176,30 @@ class Checkpoint:
             return {"null_answers": self.options.of(CheckpointOptions).null_answers}
         return {"label_map": self.mapped}
 
-    def _folders(self, shelf: ResourceCache) -> tuple[Path, Path | None]:
+    def _folders(self, cache: ResourceCache) -> tuple[Path, Path | None]:
         """Return its folder and its base's; each is looked up once, so that all files are of one revision."""
         allow_pickle = self.options.allow_pickle
-        if (_FOLDERS, self.path) not in shelf:
-            shelf[_FOLDERS, self.path] = checkpoints.locate(self.path, allow_pickle=allow_pickle)
-        folder: Path = shelf[_FOLDERS, self.path]
+        if (_FOLDERS, self.path) not in cache:
+            cache[_FOLDERS, self.path] = checkpoints.locate(self.path, allow_pickle=allow_pickle)
+        folder: Path = cache[_FOLDERS, self.path]
         if not self.base:
             return folder, checkpoints.locate_base(folder, allow_pickle=allow_pickle)
-        if (_FOLDERS, self.base) not in shelf:
-            shelf[_FOLDERS, self.base] = checkpoints.base_at(self.base, folder, allow_pickle=allow_pickle)
-        return folder, shelf[_FOLDERS, self.base]
+        if (_FOLDERS, self.base) not in cache:
+            cache[_FOLDERS, self.base] = checkpoints.base_at(self.base, folder, allow_pickle=allow_pickle)
+        return folder, cache[_FOLDERS, self.base]
 
-    def _files(self, shelf: ResourceCache) -> Files:
+    def _files(self, cache: ResourceCache) -> Files:
         """Return its open files, and close those of the previous checkpoint."""
-        if _FILES not in shelf or shelf[_FILES][0] != self:
-            if _FILES in shelf:
-                shelf.pop(_FILES)[1].close()
-            folder, base = self._folders(shelf)
+        if _FILES not in cache or cache[_FILES][0] != self:
+            if _FILES in cache:
+                cache.pop(_FILES)[1].close()
+            folder, base = self._folders(cache)
             limits, allow_pickle = self.options.limits, self.options.allow_pickle
-            shelf[_FILES] = (
+            cache[_FILES] = (
                 self,
-                open_checkpoint_files(folder, base, allow_pickle=allow_pickle, beat=shelf.beat, limits=limits),
+                open_checkpoint_files(folder, base, allow_pickle=allow_pickle, beat=cache.beat, limits=limits),
             )
-        files: Files = shelf[_FILES][1]
+        files: Files = cache[_FILES][1]
         return files
 
 
@@ -215,7 +215,7 @@ def claims(reference: Reference, options: SourceOptions) -> bool:
     return os.path.isdir(reference.place) or checkpoints.is_hub_id(reference.place)
 
 
-def sources(reference: Reference, options: SourceOptions, shelf: ResourceCache) -> list[Checkpoint]:
+def sources(reference: Reference, options: SourceOptions, cache: ResourceCache) -> list[Checkpoint]:
     """List the checkpoints that a reference names: one, or those in a folder. A missing one reports its error later.
 
     Raises:

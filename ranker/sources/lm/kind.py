@@ -78,10 +78,10 @@ class PromptedModel(PromptSetup):
         """The language model, whose weights are shared."""
         return f"language model {self.path}"
 
-    def inspect(self, shelf: ResourceCache) -> ModelInfo:
+    def inspect(self, cache: ResourceCache) -> ModelInfo:
         """Return the labels that its prompt has words for; weights on the hub are fetched. See `Source.inspect`."""
         try:
-            folder = _located(self.path, self.options, shelf)
+            folder = _located(self.path, self.options, cache)
             head = _head(folder, self.options)
             weights = [folder] if folder.suffix == GGUF else checkpoints.weight_files(
                 folder, allow_pickle=self.options.allow_pickle
@@ -93,7 +93,7 @@ class PromptedModel(PromptSetup):
         except ModelError as error:
             return ModelInfo(self, trouble=str(error))
         pinned = replace(self, path=pin(self.path, folder))
-        shelf[_FOLDERS, pinned.path] = folder
+        cache[_FOLDERS, pinned.path] = folder
         return ModelInfo(
             pinned,
             self.prompt_labels,
@@ -105,9 +105,9 @@ class PromptedModel(PromptSetup):
             parts={"model": self.name.partition("/")[0], "prompt": self.prompt_name},
         )
 
-    def identity(self, task: Task, machine: Machine, shelf: ResourceCache) -> Mapping[str, Any]:
+    def identity(self, task: Task, machine: Machine, cache: ResourceCache) -> Mapping[str, Any]:
         """Return the content hash of the model, the prompt, and all else that its answers depend on."""
-        files = _files(self.path, self.options, shelf)
+        files = _files(self.path, self.options, cache)
         settings = {**self.settings(task), "too_long": self.options.of(LMOptions).too_long}
         return {
             "content": f"{files.digest} {digest(settings)}",
@@ -119,7 +119,7 @@ class PromptedModel(PromptSetup):
             "versions": {name: version(name) for name in LIBRARIES},
         }
 
-    def open(self, task: Task, machine: Machine, shelf: ResourceCache) -> Predictor:
+    def open(self, task: Task, machine: Machine, cache: ResourceCache) -> Predictor:
         """Load the network, or take it from the cache, and put the prompt before it. See `Source.open`."""
         from ranker.sources.lm.encoding import PromptEncoder
         from ranker.sources.lm.scoring import LabelScorer
@@ -128,7 +128,7 @@ class PromptedModel(PromptSetup):
         if not (has_labels(task) or has_values(task)):
             text = f"writes answers, and those to {task.name} are judged by {task.metric}"
             raise LabelError.of(self.name, text)
-        network = self._network(machine, shelf)
+        network = self._network(machine, cache)
         prompt = self.chosen_prompt(task)
         words = prompt.words(task)
         listed_words = tuple(word for forms in words.values() for word in forms)
@@ -141,15 +141,15 @@ class PromptedModel(PromptSetup):
             self.options.of(LMOptions).too_long == "cut",
             prompt.max_new_tokens if writes and not network.encodes else 0,
         )
-        shelf.noted[self.place] = 0, network.notes
+        cache.noted[self.place] = 0, network.notes
         if writes:
             parse = partial(parse_answer, task, words)
             most, padding = prompt.max_new_tokens, network.padding_written(prompt.max_new_tokens)
             return Writer(self.name, network, encoder, task, parse, most, prompt.stop, padding)
         assert has_labels(task)
         raw = {**self.settings(task), "calibration": "none", "model": network.digest, "machine": repr(machine)}
-        if shelf.get(_SCORES, ("", None))[0] != (key := digest(raw)):
-            shelf[_SCORES] = key, {}
+        if cache.get(_SCORES, ("", None))[0] != (key := digest(raw)):
+            cache[_SCORES] = key, {}
         of_words = [label for label, forms in words.items() for _ in forms]
         return LabelScorer(
             name=self.name,
@@ -158,7 +158,7 @@ class PromptedModel(PromptSetup):
             groups=group_labels(self.name, of_words, task),
             mean=self.length == "mean",
             calibrated=self.calibration == "content-free",
-            scores=shelf[_SCORES][1],
+            scores=cache[_SCORES][1],
             seed=f"{network.digest} {digest(self.settings(task))}",
         )
 
@@ -167,21 +167,21 @@ class PromptedModel(PromptSetup):
         """True if the user named this model, or its language model, as one that may run code of its own."""
         return bool({self.name, self.family} & self.options.trust_remote_code)
 
-    def _network(self, machine: Machine, shelf: ResourceCache) -> LanguageModel:
+    def _network(self, machine: Machine, cache: ResourceCache) -> LanguageModel:
         """Load the language model once for all prompts that come one after the other."""
         from ranker.sources.lm.network import LanguageModel
 
-        files = _files(self.path, self.options, shelf)
+        files = _files(self.path, self.options, cache)
         key = (files.digest, machine)
-        if shelf.get(_NETWORK, (None, None))[0] != key:
-            shelf.pop(_NETWORK, None)  # before the next is loaded, so that there is room for it
+        if cache.get(_NETWORK, (None, None))[0] != key:
+            cache.pop(_NETWORK, None)  # before the next is loaded, so that there is room for it
             if machine.threads is not None:
                 import torch
 
                 torch.set_num_threads(machine.threads)
-            head = _head(_located(self.path, self.options, shelf), self.options)
+            head = _head(_located(self.path, self.options, cache), self.options)
             assert head is not None
-            shelf[_NETWORK] = (
+            cache[_NETWORK] = (
                 key,
                 LanguageModel.load(
                     self.path,
@@ -192,11 +192,11 @@ class PromptedModel(PromptSetup):
                     trust_remote_code=self._trusted,
                     allow_pickle=self.options.allow_pickle,
                     token_budget=machine.token_budget,
-                    beat=shelf.beat,
+                    beat=cache.beat,
                     limits=self.options.limits,
                 ),
             )
-        network: LanguageModel = shelf[_NETWORK][1]
+        network: LanguageModel = cache[_NETWORK][1]
         return network
 
     def _frame(self, prompt: Prompt, task: Task, network: LanguageModel, frames: dict[int, Frame], count: int) -> Frame:
@@ -233,7 +233,7 @@ def claims(reference: Reference, options: SourceOptions) -> bool:
         return False
 
 
-def sources(reference: Reference, options: SourceOptions, shelf: ResourceCache) -> list[PromptedModel]:
+def sources(reference: Reference, options: SourceOptions, cache: ResourceCache) -> list[PromptedModel]:
     """List the prompted models that a reference names: each prompt, number of demonstrations and calibration is one.
 
     Raises:
@@ -272,12 +272,12 @@ def _name_of(place: str) -> str:
     return path.resolve().name if path.is_dir() else place.partition("/")[2] or place
 
 
-def _located(path: str, options: SourceOptions, shelf: ResourceCache) -> Path:
+def _located(path: str, options: SourceOptions, cache: ResourceCache) -> Path:
     """Return the folder of a checkpoint, or the GGUF file; looked up once, so that all files are of one revision."""
-    if (_FOLDERS, path) not in shelf:
+    if (_FOLDERS, path) not in cache:
         is_file = path.endswith(GGUF)
-        shelf[_FOLDERS, path] = Path(path) if is_file else checkpoints.locate(path, allow_pickle=options.allow_pickle)
-    folder: Path = shelf[_FOLDERS, path]
+        cache[_FOLDERS, path] = Path(path) if is_file else checkpoints.locate(path, allow_pickle=options.allow_pickle)
+    folder: Path = cache[_FOLDERS, path]
     return folder
 
 
@@ -290,19 +290,19 @@ def _head(folder: Path, options: SourceOptions) -> Head | None:
     return writing_head(config, checkpoints.read_json(folder / checkpoints.ADAPTER) if base else None)
 
 
-def _files(path: str, options: SourceOptions, shelf: ResourceCache) -> Files:
+def _files(path: str, options: SourceOptions, cache: ResourceCache) -> Files:
     """Return the open files of a language model, and close those of the previous one."""
-    if shelf.get(_FILES, ("", None))[0] != path:
-        if _FILES in shelf:
-            shelf.pop(_FILES)[1].close()
-        folder = _located(path, options, shelf)
+    if cache.get(_FILES, ("", None))[0] != path:
+        if _FILES in cache:
+            cache.pop(_FILES)[1].close()
+        folder = _located(path, options, cache)
         if folder.suffix == GGUF:
-            files = open_gguf(folder, beat=shelf.beat)
+            files = open_gguf(folder, beat=cache.beat)
         else:
             base = checkpoints.locate_base(folder, allow_pickle=options.allow_pickle)
             files = open_checkpoint_files(
-                folder, base, allow_pickle=options.allow_pickle, beat=shelf.beat, limits=options.limits
+                folder, base, allow_pickle=options.allow_pickle, beat=cache.beat, limits=options.limits
             )
-        shelf[_FILES] = path, files
-    opened: Files = shelf[_FILES][1]
+        cache[_FILES] = path, files
+    opened: Files = cache[_FILES][1]
     return opened

@@ -93,12 +93,12 @@ class LogModel:
         path = Path(self.path)
         return task_and_time(path)[0] or path.name.partition(".")[0]
 
-    def inspect(self, shelf: ResourceCache) -> ModelInfo:
+    def inspect(self, cache: ResourceCache) -> ModelInfo:
         """Read its labels and rows. See `Source.inspect`."""
         extra_paths = tuple(map(os.path.abspath, self.extra_paths))
         pinned = replace(self, path=os.path.abspath(self.path), extra_paths=extra_paths)
         try:
-            log = pinned.load_log(shelf)
+            log = pinned.load_log(cache)
             judge = self.judge(log)
             if judge is None:
                 scale_outcomes(log, self.log_options)
@@ -123,7 +123,7 @@ class LogModel:
             metric=metric if judge is not None or (is_metric(metric) and not recorded) else "",
         )
 
-    def identity(self, task: Task, machine: Machine, shelf: ResourceCache) -> Mapping[str, Any]:
+    def identity(self, task: Task, machine: Machine, cache: ResourceCache) -> Mapping[str, Any]:
         """Return the hash of the file, and the metric that is read. See `Source.identity`."""
         digests = []
         for path in (self.path, *self.extra_paths):
@@ -134,15 +134,15 @@ class LogModel:
                 raise ModelError.unreadable(path, error) from error
         return {"content": "+".join(digests), "metric": task.metric}
 
-    def open(self, task: Task, machine: Machine, shelf: ResourceCache) -> Predictor:
+    def open(self, task: Task, machine: Machine, cache: ResourceCache) -> Predictor:
         """Return the predictor that reads the answers. See `Source.open`."""
-        return LogAnswers(self, task, shelf)
+        return LogAnswers(self, task, cache)
 
-    def usage(self, task: Task, examples: Sequence[Example], machine: Machine, shelf: ResourceCache) -> RowUsage | None:
+    def usage(self, task: Task, examples: Sequence[Example], machine: Machine, cache: ResourceCache) -> RowUsage | None:
         """Return what the log states of the answers to examples. See `ranker.sources.usage.Metered`."""
         from ranker.sources.logs.answers import match_rows
 
-        log = self.load_log(shelf)
+        log = self.load_log(cache)
         return None if log.usage is None else log.usage.at(match_rows(log, examples))
 
     def judge(self, log: TaskLog) -> TextTask | None:
@@ -160,17 +160,17 @@ class LogModel:
             )
         return TextTask(log.task)
 
-    def load_log(self, shelf: ResourceCache) -> TaskLog:
+    def load_log(self, cache: ResourceCache) -> TaskLog:
         """Read the log, or the mean of several runs, once."""
         from ranker.sources.logs.reading import read_log
         from ranker.sources.logs.runs import average_runs
 
         key = _LOG, self.path, self.extra_paths, self.options
         paths = [Path(path) for path in (self.path, *self.extra_paths)]
-        if key not in shelf:
+        if key not in cache:
             logs = [read_log(path, log_selection(self.options, path)) for path in paths]
-            shelf[key] = average_runs(logs, [path.name for path in paths]) if self.extra_paths else logs[0]
-        return cast("TaskLog", shelf[key])
+            cache[key] = average_runs(logs, [path.name for path in paths]) if self.extra_paths else logs[0]
+        return cast("TaskLog", cache[key])
 
 
 @dataclass(frozen=True)
@@ -179,7 +179,7 @@ class LogAnswers:
 
     source: LogModel
     task: Task
-    shelf: ResourceCache
+    cache: ResourceCache
 
     @property
     def name(self) -> str:
@@ -194,7 +194,7 @@ class LogAnswers:
         from ranker.sources.logs import answers
 
         try:
-            log = self.source.load_log(self.shelf)
+            log = self.source.load_log(self.cache)
             rows = answers.match_rows(log, examples)
             if self.task.answers == TextAnswers.kind:
                 predictions: Predictions = answers.read_texts(log, rows, self.task)
@@ -207,7 +207,7 @@ class LogAnswers:
             raise ModelError.at(self.name, error) from error
         if self.source.log_options.errors == "wrong":
             predictions, notes = failures_as_wrong(predictions)
-            self.shelf.noted[self.source.place] = len(examples), notes
+            self.cache.noted[self.source.place] = len(examples), notes
         yield predictions
         advance(len(examples))
 
@@ -350,13 +350,13 @@ def claims(reference: Reference, options: SourceOptions) -> bool:
     return os.path.isdir(path) and not os.path.exists(path / "config.json") and holds_logs(path, options.limits)
 
 
-def tasks(reference: Reference, options: SourceOptions, shelf: ResourceCache) -> TasksOfPlace:
+def tasks(reference: Reference, options: SourceOptions, cache: ResourceCache) -> TasksOfPlace:
     """List the tasks of a folder of logs: see `ranker.sources.kinds.Kind`."""
     path = Path(reference.place)
     if not path.is_dir():
         return TasksOfPlace()
     try:
-        listing = _listing(path, shelf, options.limits)
+        listing = _listing(path, cache, options.limits)
     except DataError:
         return TasksOfPlace()
     by_model: dict[str, tuple[str, ...]] = {}
@@ -365,7 +365,7 @@ def tasks(reference: Reference, options: SourceOptions, shelf: ResourceCache) ->
     return TasksOfPlace(by_model, listing.groups)
 
 
-def sources(reference: Reference, options: SourceOptions, shelf: ResourceCache) -> list[LogModel]:
+def sources(reference: Reference, options: SourceOptions, cache: ResourceCache) -> list[LogModel]:
     """List the log that a reference names; of a folder that of the task `#TASK`, or of its only task, of run `@RUN`.
 
     Raises:
@@ -375,7 +375,7 @@ def sources(reference: Reference, options: SourceOptions, shelf: ResourceCache) 
     path = Path(reference.place)
     if not path.is_dir():
         return [LogModel(_name(path), str(path), options)]
-    listing = _listing(path, shelf, options.limits)
+    listing = _listing(path, cache, options.limits)
     tasks = dict.fromkeys(log.task for log in listing.logs)
     task, _, run = (reference.part, "", "") if reference.part in tasks else reference.part.rpartition("@")
     if not task and not reference.part.startswith("@"):
@@ -428,14 +428,14 @@ def _models_of_runs(log: FoundLog, listing: Listing, path: Path, run: str, optio
     return [replace(model, beside=cut)]
 
 
-def _listing(folder: Path, shelf: ResourceCache, limits: Limits) -> Listing:
+def _listing(folder: Path, cache: ResourceCache, limits: Limits) -> Listing:
     """List the logs of a folder, once."""
     from ranker.sources.logs.reading import list_logs
 
     key = (_LISTING, os.path.abspath(folder), limits)
-    if key not in shelf:
-        shelf[key] = list_logs(folder, limits)
-    return cast("Listing", shelf[key])
+    if key not in cache:
+        cache[key] = list_logs(folder, limits)
+    return cast("Listing", cache[key])
 
 
 def _name_in_folder(log: FoundLog) -> str:

@@ -101,25 +101,25 @@ class TableModel:
         """True: the answers are in the file."""
         return True
 
-    def inspect(self, shelf: ResourceCache) -> ModelInfo:
+    def inspect(self, cache: ResourceCache) -> ModelInfo:
         """Read the labels in the file, and its rows if it has the truth. See `Source.inspect`."""
         from ranker.sources.tables.given import has_mapped_names
 
         pinned = replace(self, path=os.path.abspath(self.path))
         try:
-            columns = pinned.columns(shelf)
+            columns = pinned.columns(cache)
         except Question:
             raise
         except (DataError, UsageError) as error:
             return ModelInfo(pinned, trouble=str(error))
         contents = [f"{columns.size:,} rows; columns: {listed(columns.cells)}"]
         try:
-            reading = pinned.reading(shelf)
+            reading = pinned.reading(cache)
         except (DataError, UsageError) as error:
             unused = self.options.of_others(TableOptions)
             return ModelInfo(pinned, unclear=str(error), unused=unused, contents=(*contents,))
         judged = all(model.kind == "outcomes" for model in reading.models)
-        rows = pinned.bundled_rows(reading, shelf)
+        rows = pinned.bundled_rows(reading, cache)
         model = pinned.model(reading)
         if rows is None and reading.task is not None:
             contents += _answer_counts(model, reading.task)
@@ -136,26 +136,26 @@ class TableModel:
             contents=tuple(contents),
         )
 
-    def identity(self, task: Task, machine: Machine, shelf: ResourceCache) -> Mapping[str, Any]:
+    def identity(self, task: Task, machine: Machine, cache: ResourceCache) -> Mapping[str, Any]:
         """Return the hash of the file, and the model in it. See `Source.identity`."""
-        if (_DIGEST, self.path) not in shelf:
+        if (_DIGEST, self.path) not in cache:
             try:
                 with open(self.path, "rb") as file:
-                    shelf[_DIGEST, self.path] = hashlib.file_digest(file, "sha256").hexdigest()
+                    cache[_DIGEST, self.path] = hashlib.file_digest(file, "sha256").hexdigest()
             except OSError as error:
                 raise ModelError.unreadable(self.path, error) from error
-        content = shelf[_DIGEST, self.path]
+        content = cache[_DIGEST, self.path]
         return {"content": f"{content}#{self.column}" if self.column else content}
 
-    def open(self, task: Task, machine: Machine, shelf: ResourceCache) -> Predictor:
+    def open(self, task: Task, machine: Machine, cache: ResourceCache) -> Predictor:
         """Return the predictor that reads the answers. See `Source.open`."""
-        return TableAnswers(self, task, shelf)
+        return TableAnswers(self, task, cache)
 
-    def usage(self, task: Task, examples: Sequence[Example], machine: Machine, shelf: ResourceCache) -> RowUsage | None:
+    def usage(self, task: Task, examples: Sequence[Example], machine: Machine, cache: ResourceCache) -> RowUsage | None:
         """Return what the file states of the answers to examples. See `ranker.sources.usage.Metered`."""
-        return self.model(self.joined(task, examples, shelf)).usage
+        return self.model(self.joined(task, examples, cache)).usage
 
-    def columns(self, shelf: ResourceCache) -> Columns:
+    def columns(self, cache: ResourceCache) -> Columns:
         """Parse the file, once for all its models."""
         from ranker.files.programs import ANSWER
         from ranker.files.reader import read_columns
@@ -170,9 +170,9 @@ class TableModel:
         def parse() -> Columns:
             return join_ids(read_columns(path, encoding, limits, lists, plain_column=ANSWER), ids)
 
-        return cast("Columns", _compute_once(shelf, key, parse))
+        return cast("Columns", _compute_once(cache, key, parse))
 
-    def reading(self, shelf: ResourceCache) -> ParsedTable:
+    def reading(self, cache: ResourceCache) -> ParsedTable:
         """Parse the answers without requested rows, once for all models; raises again what it raised the first time."""
         from ranker.datasets.readers import layout_task
         from ranker.sources.tables.reading import parse_predictions
@@ -182,19 +182,19 @@ class TableModel:
         key = (_READING, self.file, self.options)
 
         def parsed() -> ParsedTable:
-            columns = self.columns(shelf)
+            columns = self.columns(cache)
             of_values = hints.answers == VALUES or (not hints.answers and layout_task(columns))
             return (collect_values if of_values else parse_predictions)(columns, hints=hints, name=name)
 
-        reading = _compute_once(shelf, key, parsed)
+        reading = _compute_once(cache, key, parsed)
         return cast("ParsedTable", reading)
 
-    def bundled_rows(self, reading: ParsedTable, shelf: ResourceCache) -> BundledRows | None:
+    def bundled_rows(self, reading: ParsedTable, cache: ResourceCache) -> BundledRows | None:
         """Return the rows of the file if it has the truth, or outcomes; they are shared by all its models."""
         key = (_BUNDLED, self.path, self.options)
-        return cast("BundledRows | None", _compute_once(shelf, key, lambda: _bundle_rows(reading, self.mark_scale)))
+        return cast("BundledRows | None", _compute_once(cache, key, lambda: _bundle_rows(reading, self.mark_scale)))
 
-    def joined(self, task: Task, examples: Sequence[Example], shelf: ResourceCache) -> Joined:
+    def joined(self, task: Task, examples: Sequence[Example], cache: ResourceCache) -> Joined:
         """Join the file's answers to examples, once for all its models."""
         from ranker.sources.tables.base import NONE, RequestedRows
         from ranker.sources.tables.entries import with_ids
@@ -203,7 +203,7 @@ class TableModel:
         from ranker.sources.tables.values import collect_values
 
         key = (_JOINED, self.path, self.options, id(examples))  # the cache keeps examples, so their id stays unique
-        if key not in shelf:
+        if key not in cache:
             width = max((len(example.segments) for example in examples), default=1)
             texts = tuple(e.segments if any(e.segments) else ("",) * width for e in examples)  # a pool may have some
             ids = tuple("" if example.numbered_in else example.id for example in examples)
@@ -219,15 +219,15 @@ class TableModel:
                 _id_columns(examples),
             )
             hints = table_hints(self.options)
-            columns, name = self.columns(shelf), stem(self.path)
+            columns, name = self.columns(cache), stem(self.path)
             rows = with_ids(columns, rows)
             if has_labels(task) or task.answers == PrecomputedScores.kind:
                 reading = parse_predictions(columns, task if has_labels(task) else None, hints, rows, name)
             else:
                 reading = collect_values(columns, hints, rows, name)
             joined = join(reading, rows)
-            shelf[key] = examples, replace(joined, notes=(*reading.notes, *joined.notes))
-        return cast("Joined", shelf[key][1])
+            cache[key] = examples, replace(joined, notes=(*reading.notes, *joined.notes))
+        return cast("Joined", cache[key][1])
 
     def model(self, answers: ParsedTable | Joined) -> TableAnswerColumn:
         """Select this model among those of the file.
@@ -252,7 +252,7 @@ class TableAnswers:
 
     source: TableModel
     task: Task
-    shelf: ResourceCache
+    cache: ResourceCache
 
     @property
     def name(self) -> str:
@@ -262,7 +262,7 @@ class TableAnswers:
     def predict(self, examples: Sequence[Example], advance: Advance) -> Iterator[Predictions]:
         """Yield the answers to examples; see `Predictor.predict`."""
         try:
-            joined = self.source.joined(self.task, examples, self.shelf)
+            joined = self.source.joined(self.task, examples, self.cache)
             answers = self.source.model(joined)
             predictions, notes = self._predictions(answers, examples)
             if self.source.table_options.errors == "wrong":
@@ -272,8 +272,8 @@ class TableAnswers:
             raise
         except (DataError, UsageError) as error:
             raise ModelError.like(error) from error
-        if len(examples) >= self.shelf.noted.get(self.source.place, (0, ()))[0]:
-            self.shelf.noted[self.source.place] = len(examples), (*answers.notes, *joined.notes, *notes)
+        if len(examples) >= self.cache.noted.get(self.source.place, (0, ()))[0]:
+            self.cache.noted[self.source.place] = len(examples), (*answers.notes, *joined.notes, *notes)
         yield predictions
         advance(len(examples))
 
@@ -297,16 +297,16 @@ class TableAnswers:
         return ClassProbabilities(answers.probs, state), ()
 
 
-def _compute_once(shelf: ResourceCache, key: Hashable, compute: Callable[[], object]) -> object:
+def _compute_once(cache: ResourceCache, key: Hashable, compute: Callable[[], object]) -> object:
     """Compute a value once a run; an error is stored and raised again."""
-    if key not in shelf:
+    if key not in cache:
         try:
-            shelf[key] = compute()
+            cache[key] = compute()
         except (DataError, UsageError) as error:
-            shelf[key] = error
-    if isinstance(shelf[key], Exception):
-        raise shelf[key]
-    return shelf[key]
+            cache[key] = error
+    if isinstance(cache[key], Exception):
+        raise cache[key]
+    return cache[key]
 
 
 def _file_positions(examples: Sequence[Example]) -> tuple[tuple[int, ...] | None, int]:
@@ -389,7 +389,7 @@ def claims(reference: Reference, options: SourceOptions) -> bool:
     return name.endswith(ENDINGS) and os.path.isfile(reference.place)
 
 
-def sources(reference: Reference, options: SourceOptions, shelf: ResourceCache) -> list[TableModel]:
+def sources(reference: Reference, options: SourceOptions, cache: ResourceCache) -> list[TableModel]:
     """List the models of a table: that of `#PART`, or all. An unreadable file is one model, which fails later.
 
     Raises:
@@ -400,7 +400,7 @@ def sources(reference: Reference, options: SourceOptions, shelf: ResourceCache) 
     if reference.part:
         table_model = replace(table_model, name=reference.part)
     try:
-        reading = table_model.reading(shelf)
+        reading = table_model.reading(cache)
     except (DataError, UnknownName) as error:
         return [replace(table_model, doubt=str(error))]
     if reference.part:

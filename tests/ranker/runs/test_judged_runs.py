@@ -44,15 +44,15 @@ class Judged:
         """It is nowhere."""
         return f"judged {self.name}"
 
-    def inspect(self, shelf):
+    def inspect(self, cache):
         """It says nothing of itself."""
         return ModelInfo(self)
 
-    def identity(self, task, machine, shelf):
+    def identity(self, task, machine, cache):
         """Its name is all that it is."""
         return {"content": self.name}
 
-    def open(self, task, machine, shelf):
+    def open(self, task, machine, cache):
         """Nothing has to be opened."""
         return self
 

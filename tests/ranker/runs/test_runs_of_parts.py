@@ -20,7 +20,7 @@ EFFECTS = {"small": 0.0, "large": 0.03, "plain": 0.3, "review": 0.8, "shout": 0.
 class Prompted(Judged):
     """A model with a prompt, named "model+prompt"."""
 
-    def inspect(self, shelf):
+    def inspect(self, cache):
         """It is made of these two."""
         return ModelInfo(self, parts=dict(zip(("model", "prompt"), self.name.split("+"), strict=True)))
 

@@ -48,8 +48,8 @@ class WeighedTask(TagTask):
 class Tagger(Toy):
     """It answers with tags, in blocks of eight."""
 
-    def open(self, task, machine, shelf):
-        name, does = self.name, super().open(task, machine, shelf)
+    def open(self, task, machine, cache):
+        name, does = self.name, super().open(task, machine, cache)
 
         def predict(examples, advance):
             rows = iter(examples)
@@ -62,7 +62,7 @@ class Tagger(Toy):
 class Weigher(Tagger):
     """A tagger whose number is a sum of weights; `does` is the number of the row before which it is killed."""
 
-    def open(self, task, machine, shelf):
+    def open(self, task, machine, cache):
         return Weighing(self.name, self.file, int(self.does or -1))
 
 

@@ -69,11 +69,11 @@ def test_another_transport_is_one_file(tmp_path, bad):
 class Asking(Toy):
     """A model behind an endpoint: it needs a key, and says which variables it sees."""
 
-    def inspect(self, shelf):
+    def inspect(self, cache):
         """Of four such models and more, four are asked at a time."""
         return ModelInfo(self, needs=Needs(secrets=("MOON_API_KEY",), network=True, at_once=4, silence=30))
 
-    def open(self, task, machine, shelf):
+    def open(self, task, machine, cache):
         """It marks when it begins and ends, and what it sees then."""
         return SimpleNamespace(name=self.name, predict=self.predict)
 
@@ -105,7 +105,7 @@ def test_what_a_source_needs_is_had_and_no_more(tmp_path, monkeypatch):
     at_once = [sum(1 if line[0] == "+" else -1 for line in lines[: end + 1]) for end in range(len(lines))]
     assert max(at_once) == 4
     mark = tmp_path / "other"
-    monkeypatch.setattr(Asking, "inspect", lambda self, shelf: ModelInfo(self))
+    monkeypatch.setattr(Asking, "inspect", lambda self, cache: ModelInfo(self))
     run_models(
         inspect_models([Asking("n", "1", file=str(mark))]), TASK, [[Request(ROWS)]], replace(runtime, store=None)
     )

@@ -333,7 +333,7 @@ def test_one_of_a_group_that_dies_leaves_the_rest_to_another_process(tmp_path):
     assert (list(found), list(failures)) == (["a", "c", "d", "e"], ["b"])
     marks = {name: (process, first) for name, process, first in map(str.split, Path(file).read_text().splitlines())}
     assert marks["c"][0] == marks["d"][0] != marks["a"][0]
-    assert marks["d"][1] == "c"  # one shelf
+    assert marks["d"][1] == "c"  # one cache
     assert marks["e"] == (marks["e"][0], "e")
     assert marks["e"][0] not in (marks["a"][0], marks["c"][0])  # never reused for another group
 

@@ -223,7 +223,7 @@ def test_models_of_a_kind_wait_for_each_other(here, tmp_path, monkeypatch):
     here.wait = lambda references, **_: (seen.append(len(references)) or references[:1], [])
     for workers, needs, most in ((3, Needs(), 3), ("auto", Needs(), 5), ("auto", Needs(at_once=2), 2)):
         seen.clear()
-        monkeypatch.setattr(Toy, "inspect", lambda self, shelf, needs=needs: ModelInfo(self, needs=needs))
+        monkeypatch.setattr(Toy, "inspect", lambda self, cache, needs=needs: ModelInfo(self, needs=needs))
         runtime = Runtime(store=tmp_path, executor=RayTasks(workers=workers, limits=False), progress=silent)
         run_models(inspect_models([Toy(str(n)) for n in range(5)]), TASK, [[Request(ROWS)]] * 5, runtime)
         assert max(seen) == most

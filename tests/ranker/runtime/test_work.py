@@ -143,7 +143,7 @@ def test_answers_at_hand_are_read_and_not_kept(store):
 class Troubled(Toy):
     """A model that cannot be read, and says so."""
 
-    def inspect(self, shelf):
+    def inspect(self, cache):
         """Its trouble."""
         return ModelInfo(self, trouble=f"{self.name} is not there")
 
@@ -175,9 +175,9 @@ def test_models_are_looked_at_once():
     asked = []
 
     class Counting(Toy):
-        def inspect(self, shelf):
+        def inspect(self, cache):
             asked.append(self.name)
-            return super().inspect(shelf)
+            return super().inspect(cache)
 
     first = inspect_models(Suite("two", (Model(Counting("a")), Model(Counting("b")))))
     assert inspect_models(first) is first

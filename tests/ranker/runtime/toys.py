@@ -57,21 +57,21 @@ class Toy:
         """It is nowhere."""
         return f"toy {self.name}"
 
-    def inspect(self, shelf):
+    def inspect(self, cache):
         """It says nothing of itself."""
         return ModelInfo(self)
 
-    def identity(self, task, machine, shelf):
+    def identity(self, task, machine, cache):
         """What is in its file, for one that is told to read it."""
         read = Path(self.file).read_text() if self.does == "reads" else ""
         return {"content": self.content or self.name, "read": read}
 
-    def open(self, task, machine, shelf):
+    def open(self, task, machine, cache):
         """It leaves a mark in its file, where it is told to."""
         if self.does == "marks":
             with open(self.file, "a", encoding="utf-8") as file:
-                file.write(f"{self.name} {os.getpid()} {shelf.setdefault('first', self.name)}\n")
-        return Asked(self.content or self.name, self.does, self.file, shelf.beat)
+                file.write(f"{self.name} {os.getpid()} {cache.setdefault('first', self.name)}\n")
+        return Asked(self.content or self.name, self.does, self.file, cache.beat)
 
 
 @dataclass(frozen=True)

@@ -54,10 +54,10 @@ class Faulty(TextSource):
         if moment == self.moment:
             raise FAULTS[self.fault][0]
 
-    def inspect(self, shelf):
+    def inspect(self, cache):
         """What it says of itself."""
         self.reach("inspect")
-        return super().inspect(shelf)
+        return super().inspect(cache)
 
     def labels(self):
         """Its labels."""

@@ -208,9 +208,9 @@ def test_an_opened_source_answers_in_order(made, kind):
     """
     one = made[kind]
     told, beats = [], []
-    shelf = ResourceCache(lambda: beats.append(1))
-    one.source.identity(one.task, Machine(), shelf)
-    model = one.source.open(one.task, Machine(), shelf)
+    cache = ResourceCache(lambda: beats.append(1))
+    one.source.identity(one.task, Machine(), cache)
+    model = one.source.open(one.task, Machine(), cache)
     blocks = list(model.predict(EXAMPLES, told.append))
     found = type(blocks[0]).joined(blocks)
     assert found.probs.shape == (len(EXAMPLES), 2)
@@ -262,7 +262,7 @@ def test_a_package_adds_a_kind(monkeypatch, made):
     source = made["hf"].source
     kind = SimpleNamespace(
         claims=lambda reference, options: reference.place.startswith("moon"),
-        sources=lambda reference, options, shelf: [replace(source, name=reference.place)],
+        sources=lambda reference, options, cache: [replace(source, name=reference.place)],
     )
     installed(monkeypatch, "mine", lambda: kind)
     assert [model.name for model in suites.load(["moon-a", "mine:b"]).models] == ["moon-a", "b"]
@@ -289,7 +289,7 @@ class Polite(TextSource):
 
 def test_a_suite_may_hold_black_boxes_of_a_package(monkeypatch, tmp_path):
     """They take the suite's names and families, and say what they need."""
-    kind = SimpleNamespace(claims=bool, sources=lambda reference, options, shelf: [Polite(reference.place)])
+    kind = SimpleNamespace(claims=bool, sources=lambda reference, options, cache: [Polite(reference.place)])
     installed(monkeypatch, "mine", lambda: kind)
     models = [{"name": name, "path": f"moon/{name}", "kind": "mine", "family": "moon"} for name in "ab"]
     (tmp_path / "suite.json").write_text(json.dumps({"schema_version": 1, "name": "mine", "models": models}))
@@ -334,7 +334,7 @@ def test_a_kind_that_is_not_there_is_told_of():
 )
 def test_a_suite_whose_kinds_do_not_fit_is_one_line(monkeypatch, tmp_path, entry, said):
     """It names the file, and a map of labels is not dropped without a word."""
-    kind = SimpleNamespace(claims=bool, sources=lambda reference, options, shelf: [SimpleNamespace(name="x")])
+    kind = SimpleNamespace(claims=bool, sources=lambda reference, options, cache: [SimpleNamespace(name="x")])
     installed(monkeypatch, "mine", lambda: kind)
     models = [{"name": name, "path": name, **entry} for name in "ab"]
     content = {"schema_version": 1, "name": "mine", "models": models}

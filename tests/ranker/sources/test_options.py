@@ -61,7 +61,7 @@ def claims(reference, options):
     return False
 
 
-def sources(reference, options, shelf):
+def sources(reference, options, cache):
     return [Prompted(reference.place, options.of(Options).temperature)]
 """
 """A kind of source with an option of its own."""

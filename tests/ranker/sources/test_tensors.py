@@ -101,7 +101,7 @@ def test_a_note_is_said_whether_the_model_is_run_or_its_answers_are_kept(
         models = inspect_models(Suite("two", tuple(suite)))
         run_models(models, TASK, [[Request(ROWS)]] * 2, Runtime(store=Store(tmp_path), executor=executor))
         assert [record.getMessage() for record in caplog.records] == [f"{shortened.name}: {NOTE}"]
-        assert models.shelf.noted == {str(shortened): (0, (NOTE,)), str(checkpoint("bert")): (0, ())}
+        assert models.cache.noted == {str(shortened): (0, (NOTE,)), str(checkpoint("bert")): (0, ())}
     assert verify(tmp_path)[1] == []
 
 

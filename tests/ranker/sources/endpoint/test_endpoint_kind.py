@@ -52,17 +52,17 @@ def quick(monkeypatch):
 def model_of(server, prompt=PLAIN, model="tiny", setup=None, **options):
     """A prompt on the server."""
     chosen = EndpointOptions(**options)
-    shelf = ResourceCache()
+    cache = ResourceCache()
     (source,) = [
         replace(source, prompt=prompt, **({} if setup is None else vars(setup)))
-        for source in kind.sources(Reference(server.url, part=model), SourceOptions(kinds=[chosen]), shelf)
+        for source in kind.sources(Reference(server.url, part=model), SourceOptions(kinds=[chosen]), cache)
     ]
-    return source.inspect(shelf).source
+    return source.inspect(cache).source
 
 
-def opened(server, prompt=PLAIN, task=MOOD, shelf=None, **options):
+def opened(server, prompt=PLAIN, task=MOOD, cache=None, **options):
     """A model that is ready to answer."""
-    return model_of(server, prompt, **options).open(task, Machine(), ResourceCache() if shelf is None else shelf)
+    return model_of(server, prompt, **options).open(task, Machine(), ResourceCache() if cache is None else cache)
 
 
 def answers(model, examples=EXAMPLES):
@@ -137,9 +137,9 @@ def test_more_requests_for_more_tokens():
 def test_a_label_outside_of_the_most_probable_tokens_is_a_bound():
     """It is counted; where the best word is one, there is no answer."""
     with serving(top=5) as server:
-        shelf = ResourceCache()
+        cache = ResourceCache()
         source = model_of(server)
-        model = source.open(MOOD, Machine(), shelf)
+        model = source.open(MOOD, Machine(), cache)
         rows = [Example(f"{n}", (f"A row about number {n}.",)) for n in range(40)]
         given = answers(model, rows)
         scores = [model.ask_row(row.segments) for row in rows]
@@ -149,7 +149,7 @@ def test_a_label_outside_of_the_most_probable_tokens_is_a_bound():
         for row, of_row in zip(rows, scores, strict=True):
             context = PLAIN.fill(row.segments).rstrip()
             assert all(of_row[word] >= score(context, f" {word}") - 1e-9 for word in of_row)
-        notes = shelf.noted[source.place][1]
+        notes = cache.noted[source.place][1]
         counts = {"positive": 0, "negative": 0}
         for of_row, bounded in zip(scores, best, strict=True):
             for label, words in PLAIN.verbalizers.items():
@@ -194,9 +194,9 @@ def test_without_log_probabilities_labels_are_read_from_text(abilities):
     """Labels are hard, and the report says so; what is no label is no answer."""
     prompt = replace(PLAIN, verbalizers={"positive": ("good", "yes", "a"), "negative": ("bad", "no", "the")})
     with serving(**abilities) as server:
-        shelf = ResourceCache()
+        cache = ResourceCache()
         source = model_of(server, prompt)
-        model = source.open(MOOD, Machine(), shelf)
+        model = source.open(MOOD, Machine(), cache)
         assert isinstance(model, ServerWriter)
         rows = [Example(f"{n}", (f"A row about number {n}.",)) for n in range(30)]
         given = answers(model, rows)
@@ -204,20 +204,20 @@ def test_without_log_probabilities_labels_are_read_from_text(abilities):
         assert set(given.probs[given.state == ANSWERED].ravel().tolist()) == {0.0, 1.0}
         none = int((given.state == NO_ANSWER).sum())
         counted = f"the text that the server writes holds no answer (different rows: {none})"
-        assert shelf.noted[source.place][1] == (ServerWriter.note, counted)
+        assert cache.noted[source.place][1] == (ServerWriter.note, counted)
 
 
 @pytest.mark.more
 def test_a_server_of_chats_alone_is_asked_by_any_prompt():
     """What is no chat is the user's message, and a note says so; a chat is none for a server that takes no chats."""
     with serving(completions=False) as server:
-        shelf = ResourceCache()
+        cache = ResourceCache()
         source = model_of(server)
-        model = source.open(MOOD, Machine(), shelf)
+        model = source.open(MOOD, Machine(), cache)
         assert model.way.first_alone
         assert model.put(("A row.",)) == [{"role": "user", "content": "A row. It was"}]
         told = "the server takes chats alone, so that the prompt plain is put as a user's message"
-        assert told in shelf.noted[source.place][1]
+        assert told in cache.noted[source.place][1]
         assert opened(server, CHAT).way.first_alone
         assert {path for path, _, _ in server.requests[1:]} <= {"/v1/completions", "/v1/chat/completions"}
     with serving(chat=False) as server, pytest.raises(ServerError, match="takes no chat"):
@@ -309,11 +309,11 @@ def test_texts_are_written_and_read():
 def test_a_row_that_fails_has_failed_and_the_others_have_answers(wrong, reason):
     """The reason is counted, and the row's state is neither an answer nor none."""
     with serving(wrong=deque(wrong)) as server:
-        shelf = ResourceCache()
+        cache = ResourceCache()
         source = model_of(server, concurrency=1)
-        given = answers(source.open(MOOD, Machine(), shelf))
+        given = answers(source.open(MOOD, Machine(), cache))
         assert given.state.tolist() == [ERROR, ANSWERED, ANSWERED, ANSWERED]
-        assert f"failed: {reason} (different rows: 1)" in shelf.noted[source.place][1]
+        assert f"failed: {reason} (different rows: 1)" in cache.noted[source.place][1]
 
 
 def test_a_failed_row_is_asked_again_and_others_are_not(tmp_path):
@@ -321,8 +321,8 @@ def test_a_failed_row_is_asked_again_and_others_are_not(tmp_path):
     with serving(wrong=deque(["500"] * 6)) as server:
         job = Job(model_of(server, concurrency=1), MOOD, (Request(EXAMPLES),))
         for failures in (1, 0):
-            shelf, store, before = ResourceCache(), Store(tmp_path), len(server.rows())
-            outcome = run_job(job, store, shelf, silent)
+            cache, store, before = ResourceCache(), Store(tmp_path), len(server.rows())
+            outcome = run_job(job, store, cache, silent)
             assert outcome.failure == ""
             states = store.entry_of(outcome.keys[0]).predictions(EXAMPLES).state
             assert (states == ERROR).sum() == failures
@@ -468,9 +468,9 @@ def test_each_host_has_its_own_key(monkeypatch):
     assert options.key_name("b.example", alone=True) == "B_KEY"
     assert options.key_name("b.example", alone=False) == ""
     assert EndpointOptions().key_name("b.example", alone=True) == "OPENAI_API_KEY"
-    shelf = ResourceCache()
-    both = [kind.sources(Reference(f"http://127.0.0.1:{port}/v1"), SourceOptions(), shelf)[0] for port in (1, 2)]
-    assert [source.inspect(shelf).needs.secrets for source in both] == [(), ()]
+    cache = ResourceCache()
+    both = [kind.sources(Reference(f"http://127.0.0.1:{port}/v1"), SourceOptions(), cache)[0] for port in (1, 2)]
+    assert [source.inspect(cache).needs.secrets for source in both] == [(), ()]
 
 
 @pytest.mark.parametrize(("options", "message"), [
@@ -487,17 +487,17 @@ def test_options_are_checked(options, message):
 def test_members_are_prompts_on_one_model():
     """Each prompt makes a model; they share their family, their worker and their budget, and need the network."""
     options = SourceOptions(kinds=[EndpointOptions(prompts=("sentiment",), calibration=("none", "content-free"))])
-    shelf = ResourceCache()
-    sources = kind.sources(Reference("http://127.0.0.1:9/v1/", part="org/tiny"), options, shelf)
+    cache = ResourceCache()
+    sources = kind.sources(Reference("http://127.0.0.1:9/v1/", part="org/tiny"), options, cache)
     assert [source.name for source in sources[:3]] == ["tiny/all-in-all", "tiny/all-in-all/calibrated", "tiny/like"]
     assert {source.family for source in sources} == {"org/tiny"}
     assert len({source.server.run for source in sources}) == len({source.shares for source in sources}) == 1
     assert len({source.place for source in sources}) == len(sources) == 8
-    info = sources[0].inspect(shelf)
+    info = sources[0].inspect(cache)
     assert (info.needs.network, info.needs.accelerator, info.attributable) == (True, False, False)
     assert info.parts == {"model": "tiny", "prompt": "all-in-all"}
     assert replace(sources[0], server=replace(sources[0].server, options=EndpointOptions(max_requests=9))).inspect(
-        shelf).attributable  # fmt: skip
+        cache).attributable  # fmt: skip
     assert PromptSetup().prompt_name == "the task's"
 
 
@@ -583,17 +583,17 @@ def test_a_calibration_by_bounds_is_none():
 def test_trouble_at_the_probe_is_no_ability(tmp_path):
     """A server that is still loading is refused in this run, and found out anew by the next, once it is well."""
     with serving(ill=deque(["503"] * 6)) as server:
-        shelf = ResourceCache()
-        shelf.folder = tmp_path
+        cache = ResourceCache()
+        cache.folder = tmp_path
         with pytest.raises(ServerError, match="replies with status 503: still loading"):
-            opened(server, shelf=shelf)
+            opened(server, cache=cache)
         asked = len(server.requests)
         with pytest.raises(ServerError, match="still loading"):
-            opened(server, shelf=shelf)
+            opened(server, cache=cache)
         assert len(server.requests) == asked
-        shelf = ResourceCache()
-        shelf.folder = tmp_path
-        assert isinstance(opened(server, shelf=shelf), ServerScorer)
+        cache = ResourceCache()
+        cache.folder = tmp_path
+        assert isinstance(opened(server, cache=cache), ServerScorer)
 
 
 def test_a_dry_run_begins_no_round(tmp_path):

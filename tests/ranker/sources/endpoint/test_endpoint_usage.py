@@ -14,21 +14,21 @@ from ranker.sources.usage import is_metered
 WRITING = replace(PLAIN, name="writing", decode=True, max_new_tokens=4)
 
 
-def shelf_in(folder):
+def cache_in(folder):
     """The cache of a worker whose store lies in a folder."""
-    shelf = ResourceCache()
-    shelf.folder = folder
-    return shelf
+    cache = ResourceCache()
+    cache.folder = folder
+    return cache
 
 
 def usage_of(tmp_path, prompt=PLAIN, examples=EXAMPLES, options=None, **abilities):
     """The usage of a model after it has answered, and the requests of the answers and of the usage."""
     with serving(**abilities) as server:
         model = model_of(server, prompt, **(options or {}))
-        answers(model.open(MOOD, Machine(), shelf_in(tmp_path)), EXAMPLES)
+        answers(model.open(MOOD, Machine(), cache_in(tmp_path)), EXAMPLES)
         sent = [body for path, body, _ in server.requests if "row" in str(body)]
         count = len(server.requests)
-        usage = model.usage(MOOD, examples, Machine(), shelf_in(tmp_path))
+        usage = model.usage(MOOD, examples, Machine(), cache_in(tmp_path))
         assert len(server.requests) == count
     return usage, sent
 

@@ -248,12 +248,12 @@ def server():
 
 def models_of(*urls, prompt=PROMPT):
     """A prompt on each server: m0, m1 ..."""
-    shelf, sources = ResourceCache(), []
+    cache, sources = ResourceCache(), []
     options = SourceOptions(kinds=[OPTIONS], limits=replace(LIMITS, reply=200_000))
     for number, url in enumerate(urls):
-        (source,) = kind.sources(Reference(url, part="tiny"), options, shelf)
+        (source,) = kind.sources(Reference(url, part="tiny"), options, cache)
         sources.append(Model(replace(source, prompt=prompt, name=f"m{number}")))
-    return InspectedModels(tuple(sources), shelf=shelf)
+    return InspectedModels(tuple(sources), cache=cache)
 
 
 def asked(models):
@@ -337,10 +337,10 @@ def test_a_wrong_address_is_refused_at_once_only_if_no_other_model_is_left(serve
     unpinned = (*models.unpinned, *([Model(Polite("polite"))] if "polite" in urls else []))
     if refused:
         with pytest.raises(UsageError, match="127.0.0.1:9 cannot be reached"):
-            check_connected(unpinned, models.shelf)
+            check_connected(unpinned, models.cache)
         return
-    check_connected(unpinned, models.shelf)
-    answers, failures = asked(InspectedModels(unpinned, shelf=models.shelf))
+    check_connected(unpinned, models.cache)
+    answers, failures = asked(InspectedModels(unpinned, cache=models.cache))
     assert len(answers) == len(failures) == 1
     assert "127.0.0.1:9 cannot be reached" in next(iter(failures.values()))
 
@@ -349,7 +349,7 @@ def test_texts_that_may_not_be_sent_are_refused_beside_other_models(server):
     """A missing option is no failure of a server."""
     models = models_of("http://192.0.2.1/v1", server.urls("rows")[-1])
     with pytest.raises(UsageError, match="`send_texts` allows that"):
-        check_connected(models.unpinned, models.shelf)
+        check_connected(models.unpinned, models.cache)
 
 
 class EchoingHandler(Handler):
@@ -402,7 +402,7 @@ def test_an_echo_is_believed_only_if_its_numbers_can_be_probabilities(wrong):
         models = models_of(echoing.url)
         answers, failures = asked(models)
     assert failures == {}
-    ((_, notes),) = models.shelf.noted.values()
+    ((_, notes),) = models.cache.noted.values()
     assert any("next tokens" in note for note in notes)
     assert [words in note for note in notes if "(echo) are not used: " in note] == [True] * bool(words)
     probs = [answer.answers[0].predictions.probs for answer in (answers["m0"], believed)]

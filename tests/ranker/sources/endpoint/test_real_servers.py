@@ -81,12 +81,12 @@ def weights():
         sys.path.remove(str(SERVERS))
 
 
-def opened(port, prompt, shelf=None):
+def opened(port, prompt, cache=None):
     """A built-in prompt on a server."""
     options = SourceOptions(kinds=[EndpointOptions(prompts=(prompt,), concurrency=4)])
-    shelf = ResourceCache() if shelf is None else shelf
-    (source,) = kind.sources(Reference(f"http://127.0.0.1:{port}/v1"), options, shelf)
-    return source.open(MOOD, Machine(), shelf)
+    cache = ResourceCache() if cache is None else cache
+    (source,) = kind.sources(Reference(f"http://127.0.0.1:{port}/v1"), options, cache)
+    return source.open(MOOD, Machine(), cache)
 
 
 def test_llama_cpp_answers_as_the_same_model_here():
@@ -116,13 +116,13 @@ def test_a_server_without_log_probabilities_gives_hard_labels(tmp_path):
     words = [sys.executable, "-m", "transformers.cli.transformers", "serve", str(model_folder(tmp_path))]
     words += ["--port", str(port)]
     with started(words, port, "/health"):
-        shelf = ResourceCache()
+        cache = ResourceCache()
         for prompt in ("sentiment/review", "labels/chat"):
-            model = opened(port, prompt, shelf)
+            model = opened(port, prompt, cache)
             assert isinstance(model, ServerWriter)
             (block,) = model.predict(EXAMPLES[:3])
             assert len(block) == 3
-        assert [notes[0] for _, notes in shelf.noted.values()] == [ServerWriter.note] * 2
+        assert [notes[0] for _, notes in cache.noted.values()] == [ServerWriter.note] * 2
 
 
 def model_folder(folder):

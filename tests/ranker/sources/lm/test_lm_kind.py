@@ -30,9 +30,9 @@ WORDS = '[verbalizers]\nentailment = "actor"\nnon-entailment = "judge"\n'
 
 def kind_name(place):
     """The name of the kind that claims a place."""
-    shelf = ResourceCache()
-    kind = kinds.kind_of(Reference(str(place)), SourceOptions(), shelf)
-    return next(name for name, each in kinds.known_kinds(shelf).items() if each is kind)
+    cache = ResourceCache()
+    kind = kinds.kind_of(Reference(str(place)), SourceOptions(), cache)
+    return next(name for name, each in kinds.known_kinds(cache).items() if each is kind)
 
 
 def test_the_configuration_decides_which_kind_a_folder_is(lm, checkpoint, tmp_path):
@@ -328,10 +328,10 @@ def test_a_gguf_file_is_a_language_model(tmp_path, lm):
     tiny_gguf(file, AutoTokenizer.from_pretrained(lm()))
     prompt = Prompt(template="{text} is ", name="is", verbalizers={"entailment": ("old",), "non-entailment": ("near",)})
     source = PromptedModel("tiny", str(file), "tiny", prompt=prompt)
-    shelf = ResourceCache()
-    info = source.inspect(shelf)
+    cache = ResourceCache()
+    info = source.inspect(cache)
     assert (info.trouble, info.size, info.parts) == ("", file.stat().st_size, {"model": "tiny", "prompt": "is"})
-    model = info.source.open(TASK, Machine(), shelf)
+    model = info.source.open(TASK, Machine(), cache)
     (block,) = model.predict([Example("1", ("The doctor",)), Example("2", ("An old judge",))])
     context = model.network.tokenizer("The doctor is", return_tensors="pt").input_ids
     words = [model.network.tokenizer(f"The doctor is {word}").input_ids[context.shape[1] :] for word in ("near", "old")]
@@ -368,10 +368,10 @@ def test_an_adapter_must_have_the_tokenizer_of_its_base(tmp_path, lm):
     words = {"entailment": ("a", "b", "c"), "non-entailment": ("d", "e", "f")}
     prompt = Prompt(template="{text} is ", name="is", verbalizers=words)
     source = PromptedModel("m", str(tmp_path / "adapter"), "m", prompt=prompt)
-    shelf = ResourceCache()
+    cache = ResourceCache()
     assert kind_name(tmp_path / "adapter") == "lm"
-    pinned = source.inspect(shelf).source
-    probs = next(pinned.open(TASK, Machine(), shelf).predict([Example("1", ("The doctor",))])).probs
+    pinned = source.inspect(cache).source
+    probs = next(pinned.open(TASK, Machine(), cache).predict([Example("1", ("The doctor",))])).probs
     plain = PromptedModel("m", str(lm()), "m", prompt=source.prompt).open(TASK, Machine(), ResourceCache())
     assert abs(next(plain.predict([Example("1", ("The doctor",))])).probs - probs).max() > 1e-4
     tokenizer = AutoTokenizer.from_pretrained(lm())

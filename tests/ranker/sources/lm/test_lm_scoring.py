@@ -375,14 +375,14 @@ def test_shared_keys_are_read_by_eager_attention_on_cuda(lm, device, heads, eage
 
 def test_a_calibrated_model_shares_the_scores_of_the_other(lm, monkeypatch):
     """With calibration, only the rows without content are new; another prompt shares nothing."""
-    shelf, rows = ResourceCache(), []
+    cache, rows = ResourceCache(), []
     run = LabelScorer._run
     monkeypatch.setattr(LabelScorer, "_run", lambda self, asked: rows.extend(asked) or run(self, asked))
     plain = PromptedModel("m", str(lm()), "m", prompt=PROMPT)
     counts = []
     for source in (plain, replace(plain, calibration="content-free"), replace(plain, length="mean")):
         before, done = len(rows), []
-        list(source.open(TASK, Machine(), shelf).predict(EXAMPLES, done.append))
+        list(source.open(TASK, Machine(), cache).predict(EXAMPLES, done.append))
         counts.append(len({row.ids.tobytes() for row in rows[before:]}))
         assert sum(done) == len(EXAMPLES)
     assert counts == [len(EXAMPLES), len(CONTENT_FREE), len(EXAMPLES)]
@@ -399,14 +399,14 @@ def test_prompts_of_one_model_share_its_weights(lm, tmp_path):
     ]
     rows.write_text("".join(json.dumps(line) + "\n" for line in lines))
     chosen = LMOptions(prompts=(str(file), "nli/entailment"), shots=(0, 2), demonstrations=str(rows))
-    shelf = ResourceCache()
-    models = sources(Reference(str(lm())), SourceOptions(kinds=[chosen]), shelf)
+    cache = ResourceCache()
+    models = sources(Reference(str(lm())), SourceOptions(kinds=[chosen]), cache)
     assert [model.name for model in models] == [
         "llama/because", "llama/because/2-shot", "llama/entailment", "llama/entailment/2-shot",
     ]  # fmt: skip
     assert len({model.shares for model in models}) == 1
     assert len({model.place for model in models}) == 4
-    loaded = [model.open(TASK, Machine(), shelf).network for model in models]
+    loaded = [model.open(TASK, Machine(), cache).network for model in models]
     assert len({id(network.model) for network in loaded}) == 1
-    keys = {json.dumps(dict(model.identity(TASK, Machine(), shelf)), sort_keys=True) for model in models}
+    keys = {json.dumps(dict(model.identity(TASK, Machine(), cache)), sort_keys=True) for model in models}
     assert len(keys) == 4

@@ -109,9 +109,9 @@ def test_the_time_of_a_run_of_lm_eval_is_shared_by_its_rows(tmp_path):
 def test_a_log_as_a_model_has_the_usage_of_the_rows_asked(tmp_path):
     """In their order; a row that is not in it is unknown."""
     path = eval_log(tmp_path / "a.eval", [sample("a", "C", **used(1, 1)), sample("b", "C", **used(2, 2))])
-    source, shelf = LogModel("a", str(path)), ResourceCache()
-    rows = source.inspect(shelf).rows
-    usage = source.usage(rows.task, rows.examples[::-1], Machine(), shelf)
+    source, cache = LogModel("a", str(path)), ResourceCache()
+    rows = source.inspect(cache).rows
+    usage = source.usage(rows.task, rows.examples[::-1], Machine(), cache)
     assert (usage.amounts[0].tolist(), is_metered(source)) == ([2, 1], True)
 
 

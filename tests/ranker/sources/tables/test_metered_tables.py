@@ -94,7 +94,7 @@ def test_a_table_as_a_model_has_the_usage_of_the_rows_asked(tmp_path):
     """In their order."""
     path = tmp_path / "a.json"
     path.write_text(json.dumps(results(trial(0, cost=1.0), trial(1, cost=2.0))))
-    source, shelf = TableModel("openai:a", str(path)), ResourceCache()
-    rows = source.inspect(shelf).rows
-    usage = source.usage(rows.task, rows.examples[::-1], Machine(), shelf)
+    source, cache = TableModel("openai:a", str(path)), ResourceCache()
+    rows = source.inspect(cache).rows
+    usage = source.usage(rows.task, rows.examples[::-1], Machine(), cache)
     assert usage.amounts[3].tolist() == [2, 1]

@@ -270,10 +270,10 @@ def test_why_a_file_cannot_be_read_is_found_once(tmp_path, monkeypatch):
         lambda *_, **__: looks.append(1) or parse_predictions(*_, **__),
     )
     (tmp_path / "a.csv").write_text("id,count\n1,0.25\n2,7.5\n")
-    model, shelf = TableModel("a", str(tmp_path / "a.csv")), ResourceCache()
+    model, cache = TableModel("a", str(tmp_path / "a.csv")), ResourceCache()
     for _ in range(3):
         with refuses(DataError, option="truth", place=tmp_path / "a.csv"):
-            model.reading(shelf)
+            model.reading(cache)
     assert looks == [1]
 
 
