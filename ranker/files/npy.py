@@ -127,6 +127,9 @@ def _array(content: bytes, place: str, limits: Limits) -> np.ndarray:
 def _header(file: IO[bytes], version: tuple[int, int]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     """Return the shape of an array, whether it is written by columns, and its type."""
     try:
-        return npy.read_array_header_1_0(file) if version == (1, 0) else npy.read_array_header_2_0(file)
+        header = npy.read_array_header_1_0(file) if version == (1, 0) else npy.read_array_header_2_0(file)
+        if min(header[0], default=0) < 0:
+            raise ValueError(header[0])
     except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError) as error:
         raise ValueError("its header is none of numpy's") from error
+    return header

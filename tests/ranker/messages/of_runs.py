@@ -36,7 +36,7 @@ from ranker import (
     shift,
     what_changed,
 )
-from ranker.attribution import SETTINGS, abilities, attribute, settings_of
+from ranker.attribution import attribute, check, settings_of
 from ranker.attribution.settings import IGSettings, LIMESettings, SHAPSettings
 from ranker.commands import custom, outputs
 from ranker.datasets.readers import read_sheet, unlabelled
@@ -276,7 +276,7 @@ MESSAGES = [
     ("a result without figures", lambda _: toy().table.plot(),
      "this ScoreTable has no figure: `to_frame()` has its numbers"),
     ("a figure of a ranking", lambda _: toy_decision().plot("distribution"),
-     "there is no figure of this Ranking 'distribution'; known: accuracies, heatmap"),
+     "there is no figure of this Ranking 'distribution'; known: accuracies"),
     ("a shift of two sets", lambda _: shift("hans-sub", "hans-con").plot(),
      "this Shift has no figure: `to_frame()` has its numbers"),
     ("a format", lambda _: report.render(toy(), "pair"), "there is no format 'pair'; did you mean pairs?"),
@@ -459,14 +459,14 @@ MESSAGES = [
      "models of several architectures are needed, and hans-sub-mini has one (bert-mini); name more with `--suite "
      "SET=PATH`"),
     # attribution
-    ("no pad token", lambda _: abilities.check(hiding("mask", "remove"), SHAPSettings(), SETTINGS.values()),
+    ("no pad token", lambda _: check(hiding("mask", "remove"), SHAPSettings()),
      "tiny has no pad token to hide words behind; set `attribution` to `shap:baseline=mask`"),
-    ("no embeddings", lambda _: abilities.check(hiding("pad"), IGSettings(), SETTINGS.values()),
+    ("no embeddings", lambda _: check(hiding("pad"), IGSettings()),
      "tiny does not answer to points between word embeddings, which `ig` needs; set `attribution` to "
      "`shap:baseline=pad`, `lime:hide=pad`, `occlusion:hide=pad` or `phrases:hide=pad`"),
-    ("no words left out", lambda _: abilities.check(hiding("pad"), SHAPSettings(baseline="remove"), SETTINGS.values()),
+    ("no words left out", lambda _: check(hiding("pad"), SHAPSettings(baseline="remove")),
      "tiny cannot leave words out; set `attribution` to `shap:baseline=pad`"),
-    ("no way to hide words", lambda _: abilities.check(hiding(), SHAPSettings(), SETTINGS.values()),
+    ("no way to hide words", lambda _: check(hiding(), SHAPSettings()),
      "tiny has no pad token to hide words behind; set `attribution` to `none`"),
     ("nothing to attribute", lambda _: attribute(SimpleNamespace(classes=2), [], "none"),
      "`none` attributes nothing; a model's answers are asked of the model itself"),
