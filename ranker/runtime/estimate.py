@@ -19,9 +19,9 @@ from ranker.sources.base import Machine, Predictor, is_billed, is_perturbed
 SAMPLE = 32
 """Examples on which passes are counted."""
 
-MEASURED_ROWS, MEASURED_SECONDS, GROWTH = 1024, 0.5, 4
-"""Most examples on which the speed is measured, as many as are read ahead; seconds that suffice; and the factor by
-which their number grows until they do."""
+MEASURED_ROWS, MEASURED_SHARE, MEASURED_SECONDS, GROWTH = 1024, 8, 0.5, 4
+"""Most examples on which the speed is measured, as many as are read ahead, and one of how many they are at most, since
+they are done twice; seconds that suffice; and the factor by which their number grows until they do."""
 
 Ask = Callable[[Predictor, WorkItem], Iterable[Block]]
 """Function that yields the answers of a model to an item."""
@@ -96,7 +96,7 @@ def _measure(model: Predictor, ask: Ask, order: WorkItem, machine: Machine) -> U
     usage = _cost(model, ask, replace(order, examples=[first]), machine)
     if not remaining:
         return usage
-    size, most = 1, min(len(remaining), MEASURED_ROWS)
+    size, most = 1, min(-(-len(remaining) // MEASURED_SHARE), MEASURED_ROWS)
     while True:
         part = _cost(model, ask, replace(order, examples=_spread(remaining, size)), machine)
         if part.seconds >= MEASURED_SECONDS or size == most:

@@ -121,13 +121,13 @@ def test_what_is_done_once_counts_once(monkeypatch):
     assert todo.usage.seconds == pytest.approx(3.0 + 5.0 + 1.01)
 
 
-def test_no_more_rows_are_measured_than_there_are(monkeypatch):
-    """Where all rows take less than half a second, all are measured."""
-    clock, examples = Clock(monkeypatch), [Example(f"{n}", (f"Row {n}.",), 0) for n in range(7)]
-    assert estimate(clock.open, clock.ask, [WorkItem({}, None, examples, False)], Machine()).usage.seconds == (
-        pytest.approx(3.07)
-    )
-    assert clock.asked == [1, 1, 4, 6]
+@pytest.mark.parametrize(("rows", "asked"), [(1, [1]), (7, [1, 1]), (65, [1, 1, 4, 8])])
+def test_no_more_than_an_eighth_is_measured(monkeypatch, rows, asked):
+    """What is measured is done twice: where all rows take less than half a second, a part of them says enough."""
+    clock, examples = Clock(monkeypatch), [Example(f"{n}", (f"Row {n}.",), 0) for n in range(rows)]
+    todo = estimate(clock.open, clock.ask, [WorkItem({}, None, examples, False)], Machine())
+    assert todo.usage.seconds == pytest.approx(3.0 + 0.01 * rows)
+    assert clock.asked == asked
 
 
 def test_finished_work_states_its_cost(tmp_path):
