@@ -386,10 +386,11 @@ def source_options(values: OptionValues, of_answers: bool = False) -> SourceOpti
 
 def machine(values: OptionValues) -> Machine:
     """Return where and how models run; warn of a choice that only costs time."""
-    from ranker.sources.devices import resolve
+    if values["dtype"] == "bfloat16":
+        from ranker.sources.devices import resolve
 
-    if values["dtype"] == "bfloat16" and resolve("auto", values["device"]) != "bfloat16":
-        log.warning("`--dtype bfloat16`: %s has no units for it; float32 may be faster", values["device"])
+        if resolve("auto", values["device"]) != "bfloat16":
+            log.warning("`--dtype bfloat16`: %s has no units for it; float32 may be faster", values["device"])
     return Machine(values["device"], values["dtype"], values.get("batch_size"))
 
 

@@ -9,7 +9,7 @@ from pyarrow import parquet
 from refusals import refuses
 from sklearn.metrics import f1_score
 
-from ranker import decide
+from ranker import SourceOptions, TableOptions, decide, load_suite
 from ranker.errors import ModelError, Question
 from ranker.runs.rows import RowsFile
 
@@ -68,10 +68,11 @@ def arrays(path, numbers):
 @pytest.mark.parametrize("task", [None, "nli"])
 @pytest.mark.parametrize("answers", [labels, named_numbers, probabilities, decision_values, arrays])
 def test_numbers_of_answers_mean_what_the_file_of_the_rows_says(tmp_path, answers, task):
-    """RTE counts from entailment, and the task here from non-entailment."""
+    """RTE counts from entailment, and the task here from non-entailment; a lone number a row has to be named."""
     data = rows_of_numbers(tmp_path / "rte.parquet", GLUE)
     models = [str(answers(tmp_path / name, numbers)) for name, numbers in (("strong", STRONG), ("weak", WEAK))]
-    decision = decide(models, RowsFile(data, task=task)).decision
+    kinds = [TableOptions(answers="logits" if answers is decision_values else "")]
+    decision = decide(load_suite(models, SourceOptions(kinds=kinds)), RowsFile(data, task=task)).decision
     assert {model.name: model.outcome for model in decision.models} == pytest.approx({"strong": 0.9, "weak": 0.55})
 
 
