@@ -103,8 +103,8 @@ def sureness(done):
 @pytest.mark.more
 def test_a_package_adds_a_flag_by_declaring_it(command, tmp_path):
     """It stands in the help, its value reaches the model that is opened, and a file of options may say it."""
-    for name in ("explain", "shift"):
-        assert "--temperature T" in command(name, "--help-all").stdout
+    for name, help_option in (("explain", "--help-all"), ("shift", "--help")):
+        assert "--temperature T" in command(name, help_option).stdout
     assert sureness(command(*ASKED)) == pytest.approx(1 / (1 + np.exp(-2)))
     assert sureness(command(*ASKED, "--temperature", "4")) == pytest.approx(1 / (1 + np.exp(-0.5)))
     (tmp_path / "a.toml").write_text("temperature = 4\n")
