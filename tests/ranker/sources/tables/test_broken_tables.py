@@ -128,6 +128,7 @@ BROKEN = {
     "long array": ("a.npy", npy(np.zeros((10, 2))) + b"12", {}, "", 162, ""),
     "an array of everything": ("a.npy", header((1 << 40, 1 << 20)), {}, "", 0, ""),
     "an array of less than nothing": ("a.npy", header((-1, 2)), {}, "", None, ""),
+    "a header that does not end": ("a.npy", header((2,)).replace(b"}", b"{"), {}, "", None, ""),
     "a header that runs": ("a.npy", header((2,)).replace(b"(2,)", b"f()*"), {}, "", None, ""),
     "array of records": ("a.npy", npy(np.zeros(2, [("a", "f8")])), {}, "", np.dtype([("a", "f8")]), ""),
     "array of dates": ("a.npy", npy(np.zeros(2, "M8[s]")), {}, "", np.dtype("M8[s]"), ""),
