@@ -19,7 +19,7 @@ QUICK := not more and not slow and not soak
 # what is compiled is kept, whatever the environment says; pip would compile on one core alone
 export PYTHONDONTWRITEBYTECODE :=
 JOURNEYS := $(patsubst %,tests/ranker/test_%_page.py,ci costs endpoints judges label_sets rankings shift votes) \
-	tests/ranker/test_readme.py tests/ranker/test_errors.py tests/ranker/commands/test_compare_command.py \
+	tests/ranker/test_readme.py tests/ranker/test_errors.py tests/ranker/domains/test_compare_command.py \
 	tests/ranker/sources/test_tables_page.py tests/ranker/sources/tables/test_runs_of_tables.py \
 	tests/ranker/sources/logs/test_runs.py tests/ranker/commands/test_label_answers.py \
 	tests/ranker/commands/test_report_command.py
