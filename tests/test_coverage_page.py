@@ -3,13 +3,13 @@
 import json
 import re
 import shlex
-from importlib import import_module
 from pathlib import Path
 
+import click
 import pytest
 
 from experiments.__main__ import cli as experiments
-from ranker.cli import known_commands
+from ranker.cli import cli, known_commands
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "coverage.md").read_text(encoding="utf-8")
@@ -66,7 +66,7 @@ def test_every_command_has_its_options():
             command = experiments.commands[words[3]]
         else:
             name = words[1] if words[1] in known_commands() else "run"
-            command = getattr(import_module(f"ranker.commands.{name}"), name)
+            command = cli.get_command(click.Context(cli), name)
         options = {option for parameter in command.params for option in parameter.opts}
         assert {word for word in words[2:] if re.match("--?[a-z]", word)} <= options, words
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -139,7 +138,7 @@ def _by_name(ranking: Ranking) -> dict[str, tuple[int, float | None, float | Non
     return {model.name: (model.rank, model.outcome, model.p_near_best) for model in ranking.found.models}
 
 
-def _status(name: str, ranked: Mapping[str, Any], ranking: Ranking) -> Status:
+def _status(name: str, ranked: Mapping[str, object], ranking: Ranking) -> Status:
     return "ranked" if name in ranked else "failed" if name in ranking.header.failures else "absent"
 
 
@@ -170,7 +169,7 @@ def _settings(before: Ranking, after: Ranking) -> Iterator[SettingChange]:
             yield SettingChange(name, old.get(name), new.get(name))
 
 
-def _made_with(ranking: Ranking) -> dict[str, Any]:
+def _made_with(ranking: Ranking) -> dict[str, object]:
     """Return the settings of a run by name, those of tables under "table.name"."""
     # no number depends on the command, with its names of files
     settings = {name: getattr(ranking.header, name) for name in SETTINGS}
@@ -181,7 +180,7 @@ def _made_with(ranking: Ranking) -> dict[str, Any]:
     )
 
 
-def _flat(values: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+def _flat(values: Mapping[str, object], above: str = "") -> Iterator[tuple[str, object]]:
     for key, value in values.items():
         if isinstance(value, Mapping):
             yield from _flat(value, f"{above}{key}.")
