@@ -213,7 +213,7 @@ def trust(
     judged = [case for case in measured if case.designed or all_factors]
     for feature, correlation in trusting.correlations(judged).items():
         say(f"{feature}: {correlation:+.2f}")
-    say(trusting.written(trusting.verdicts(judged)).rstrip())
+    say(trusting.table(judged))
 
 
 @cli.command()

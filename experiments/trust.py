@@ -289,20 +289,28 @@ def correlations(cases: Sequence[Case]) -> dict[str, float]:
     }
 
 
-def written(rows: Sequence[Case] | Sequence[Verdict]) -> str:
-    """Return rows as CSV, features in columns of their own; numbers have four digits."""
-    flat = [
-        {
-            key: value
-            for field in fields(row)
-            for key, value in (
-                vars(row.features).items() if isinstance(row, Case) and field.name == "features"
-                else [(field.name, getattr(row, field.name))]
-            )
-        }
-        for row in rows
-    ]  # fmt: skip
-    return csv.to_csv([{k: round(v, 4) if isinstance(v, float) else v for k, v in row.items()} for row in flat])
+def table(cases: Sequence[Case]) -> str:
+    """Return the verdicts as a table in Markdown, in percent and points."""
+    lines = [
+        f"| rule | takes the factor, % | right, % | minus ACC (95 %) | minus ACC+FACTOR | minus {POOL_METHOD} |",
+        "| --- | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    for verdict in verdicts(cases):
+        gain, low, high = (100 * value for value in (verdict.minus_accuracy, verdict.low, verdict.high))
+        beside = f"{100 * verdict.minus_together:+.1f} | {100 * verdict.minus_pool_method:+.1f}"
+        shares = f"{100 * verdict.follows:.0f} | {100 * verdict.right:.0f}"
+        lines.append(f"| {verdict.rule} | {shares} | {gain:+.1f} ({low:+.1f} to {high:+.1f}) | {beside} |")
+    return "\n".join(lines)
+
+
+def written(cases: Sequence[Case]) -> str:
+    """Return cases as CSV, features in columns of their own; numbers have four digits."""
+    rows = []
+    for case in cases:
+        cells = {field.name: getattr(case, field.name) for field in fields(case)}
+        features = cells.pop("features")
+        rows.append({k: round(v, 4) if isinstance(v, float) else v for k, v in {**cells, **vars(features)}.items()})
+    return csv.to_csv(rows)
 
 
 def read(text: str) -> list[Case]:
