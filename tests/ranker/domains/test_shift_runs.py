@@ -34,7 +34,7 @@ def test_files_sets_and_rows_in_memory_are_compared(tmp_path):
     file = write(tmp_path / "law.train.jsonl", rows("law", 40))
     found = shift(file, str(file), load_set("paws"), "hans-sub", rows("sport", 40))
     assert [one.name for one in found.domains] == ["law 1", "law 2", "paws", "hans-sub", "rows in memory"]
-    assert found.pair("law 1", "law 2").measure("repeated").value == 1.0
+    assert found.pair("law 1", "law 2").measure("repeated").value == pytest.approx(1.0)
     assert found.pair("law 1", "law 2").verdict == "near"
     assert found.domains[0].labels == {"no": 0.5, "yes": 0.5}
     assert found.pair("law 1", "rows in memory").verdict == "far"
@@ -148,7 +148,7 @@ def test_summaries_are_measured_where_a_column_holds_them(tmp_path):
     found = answer_request(ShiftRequest([file, file], reading=of))
     measured = {one.name: one.value for one in found.domains[0].summaries}
     assert list(measured) == list(summaries.MEASURES)
-    assert measured["document_length"] == 19
+    assert measured["document_length"] == pytest.approx(19)
     assert measured["document_diversity"] < 1
     halves = [text | {"half": n % 2} for n, text in enumerate(texts)]
     parts = answer_request(ShiftRequest([write(tmp_path / "b.jsonl", halves)], by="half", reading=of))
@@ -188,7 +188,7 @@ def test_models_lose_what_their_accuracies_say(tmp_path):
     found = shift(*files, models=[Guess("court"), Guess("judge")])
     assert found.metric == "ACC"
     yes = np.mean([row["label"] == "yes" for row in away])
-    assert found.score("home", "court").value == 1.0
+    assert found.score("home", "court").value == pytest.approx(1.0)
     assert found.score("away", "court").value == pytest.approx(1 - yes)
     assert found.score("new", "court") is None
     wrong = np.mean([("judge" in row["text"]) != (row["label"] == "yes") for row in home])
