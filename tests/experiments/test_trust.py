@@ -1,6 +1,7 @@
 """Features of a factor that need no label, and rules judged on sets that they were not fitted on."""
 
 from dataclasses import astuple, replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -104,6 +105,15 @@ def test_cases_are_read_as_they_were_written():
         )  # fmt: skip
         numbers = [(*astuple(c.features), c.factor_alone, c.accuracy, c.together, c.pool_method) for c in (kept, again)]
         assert numbers[1] == pytest.approx(numbers[0], abs=1e-4, nan_ok=True)
+
+
+def test_the_page_has_the_table_of_its_cases():
+    """docs/results/replication.md shows what the committed cases give."""
+    results = Path(__file__).parents[2] / "docs" / "results"
+    cases = read((results / "tables" / "trust.csv").read_text(encoding="utf-8"))
+    page = (results / "replication.md").read_text(encoding="utf-8")
+    assert trust.table([case for case in cases if case.designed]) in page
+    assert f"{len({case.suite for case in cases})} suites" in page
 
 
 @pytest.mark.more
