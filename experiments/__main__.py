@@ -26,6 +26,16 @@ ENDINGS = {"md": "markdown", "csv": "csv"}
 
 PICTURES = ("png", "svg", "pdf")
 
+ATTRIBUTIONS = click.option(
+    "--attribution",
+    "attributions",
+    multiple=True,
+    default=["shap", "lime", "ig"],
+    show_default=True,
+    metavar="NAME[:SETTINGS]",
+    help="Attribution backend; may be given repeatedly.",
+)
+
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="rank-models")
@@ -118,15 +128,7 @@ def rebuild(names: Sequence[str], output: Path, within: float) -> None:
 @click.argument("names", nargs=-1, metavar="[SUITE ...]")
 @click.option("--output", "-o", type=options.PATH, required=True, help="A folder for the trainings and the numbers.")
 @click.option("--trainings", type=click.IntRange(1), default=5, show_default=True, help="Trainings of each suite.")
-@click.option(
-    "--attribution",
-    "attributions",
-    multiple=True,
-    default=["shap", "lime", "ig"],
-    show_default=True,
-    metavar="NAME[:SETTINGS]",
-    help="Attribution backend; may be given repeatedly.",
-)
+@ATTRIBUTIONS
 @click.option("--population", type=click.IntRange(1), metavar="N", help="Examples a set that are explained.")
 @options.DEVICE
 @options.DTYPE
@@ -170,15 +172,7 @@ def replicate(
 @cli.command()
 @click.argument("suite_folders", nargs=-1, metavar="[SUITE ...]")
 @click.option("--cases", type=options.PATH, required=True, help="A .csv of measured cases; those of SUITE are added.")
-@click.option(
-    "--attribution",
-    "attributions",
-    multiple=True,
-    default=["shap", "lime", "ig"],
-    show_default=True,
-    metavar="NAME[:SETTINGS]",
-    help="Attribution backend; may be given repeatedly.",
-)
+@ATTRIBUTIONS
 @click.option(
     "--all-factors", is_flag=True, help="Judge rules on all factors, and not only on those that are designed."
 )
