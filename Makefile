@@ -13,8 +13,10 @@ RAY := .venv-ray
 PACKAGE := build/package
 CHECKERS := twine check-wheel-contents pyroma cyclonedx-bom
 WRITTEN := tests/ranker/sources/logs/programs
-# three processes of one thread each, for two cores: while one waits for a process of its own, another computes
-run_tests = OMP_NUM_THREADS=1 $(1)/bin/python -m pytest --numprocesses 3 --dist worksteal -m "$(2)"
+# three processes of one thread each, for two cores: while one waits for a process of its own, another computes;
+# a test that hangs fails, and the others go on
+run_tests = OMP_NUM_THREADS=1 $(1)/bin/python -m pytest --numprocesses 3 --dist worksteal -m "$(2)" \
+	-o faulthandler_timeout=600 -o faulthandler_exit_on_timeout=true
 QUICK := not more and not slow and not soak
 # what is compiled is kept, whatever the environment says; pip would compile on one core alone
 export PYTHONDONTWRITEBYTECODE :=

@@ -6,7 +6,6 @@ They are written in words, or the choices of the highest log-likelihood.
 from __future__ import annotations
 
 import math
-import re
 import string
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -183,8 +182,7 @@ def _place(target: Any, choices: int) -> int:
     """Parse the number of a choice: 1, "1", [1] or "[1]"; -1 for none or several."""
     if isinstance(target, list) and len(target) == 1:
         target = target[0]
-    number = None if isinstance(target, (bool, list, dict)) else _NUMBER.fullmatch(str(target)[:20])
-    return int(number[1]) if number and int(number[1]) < choices else -1
-
-
-_NUMBER = re.compile(r"\s*\[?\s*([0-9]{1,6})(?:\.0)?\s*\]?\s*")
+    digits = str(target).strip().removeprefix("[").removesuffix("]").strip().removesuffix(".0")
+    if isinstance(target, (bool, list, dict)) or len(digits) > 6 or not (digits.isascii() and digits.isdigit()):
+        return -1
+    return int(digits) if int(digits) < choices else -1
