@@ -25,7 +25,7 @@ REVISION = 2
 def cache_methods(methods: Sequence[PoolMethod], pool: Pool | None, store: Store) -> Iterator[tuple[PoolMethod, ...]]:
     """Yield the methods, those that take few draws with a cache. New results are written at the end, even on errors.
 
-    Methods that cannot be identified (`functions`) have no cache.
+    Methods that are not ours (`functions`) have no cache.
     """
     caches = [None if pool is None else _cache_of(method, pool, store) for method in methods]
     try:

@@ -1,8 +1,7 @@
 """Compare models' answers that are no labels with each other, and store how alike they are.
 
 A row is stored under all its answers, so that only rows with other answers, or of other models, are compared anew. What
-the metric of a task depends on is part of the key; a metric that cannot be identified (`functions`) is computed each
-time.
+the metric of a task depends on is part of the key; a metric that is not ours (`functions`) is computed each time.
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -105,21 +103,11 @@ def compare_statistics(
 
 def _entry(task: ValueTask, store: Store) -> Entry | None:
     """Return the store's entry for a task and its metric; None if they cannot be identified."""
-    parts = _identify(task)
-    if None in parts:
+    identity = functions.identity(task)
+    if identity is None:
         return None
-    versions = {name: version(name) for name in LIBRARIES} | {"ours": functions.computation_versions()}
-    return store.entry({"scores": REVISION, "of": {"likeness": parts, "made with": versions}}, task.metric)
-
-
-def _identify(value: Any) -> list[str | None]:
-    """Return texts that identify a value, a record of ours by its type and fields; None among them is unknown."""
-    if not (is_dataclass(value) and type(value).__module__.startswith("ranker.")):
-        return [functions.identity(value)]
-    parts: list[str | None] = [f"{type(value).__module__}.{type(value).__qualname__}"]
-    for field in fields(value):
-        parts += [field.name, *_identify(getattr(value, field.name))] if field.compare else []
-    return parts
+    versions = {name: version(name) for name in LIBRARIES}
+    return store.entry({"scores": REVISION, "of": {"likeness": identity, "made with": versions}}, task.metric)
 
 
 def _row_name(answers: Sequence[Any]) -> bytes:

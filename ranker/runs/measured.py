@@ -1,7 +1,7 @@
 """Measure factors and attribution quality on each row that a model answered.
 
 Measures that read attributions are slow, so they are stored under a key of the attributions, the measure and the rows.
-Factors that cannot be identified, and those that read answers alone, are computed each time.
+Factors that are not ours, and those that read answers alone, are computed each time.
 """
 
 from __future__ import annotations
