@@ -28,7 +28,7 @@ Role = Literal["ranked", "voter", "trusted"]
 """Part of a model in a run: it is ranked; it only votes; it only votes, and is known to be better than the others."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Model:
     """One model, with accuracies that are known in advance.
 
@@ -40,12 +40,19 @@ class Model:
 
     Raises:
         UsageError: a name with unprintable characters (line ends, terminal codes), or an accuracy that is no fraction.
+
+    Example:
+        >>> load(["hans-sub-mini"]).models[-1]
+        <Model inoc-4000 (bert-mini)>
     """
 
     source: Source
     in_domain_accuracy: float | None = None
     ood_accuracy: Mapping[str, float] = field(default_factory=dict)
     role: Role = "ranked"
+
+    def __repr__(self) -> str:
+        return f"<Model {self.name}{f' ({self.family})' * bool(self.family)}>"
 
     def __post_init__(self) -> None:
         _check_name("model", self.name)
