@@ -18,7 +18,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from importlib.util import find_spec
 from itertools import accumulate
-from typing import Any, Self, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
 T = TypeVar("T")
 
@@ -70,6 +70,29 @@ class Absence(Assumption):
     __slots__ = ()
 
 
+class FileReading(NamedTuple):
+    """One of the ways to read an ambiguous file, which the command line shows below the question.
+
+    Attributes:
+        answer: what to type for it, in the form of messages.
+        options: option -> value that means the same in Python.
+        preview: its models, then the first rows as they are read so, a line each; () if that is not known.
+
+    Example:
+        >>> FileReading.by("answers", "labels")
+        FileReading(answer='`answers=labels`', options={'answers': 'labels'}, preview=())
+    """
+
+    answer: str
+    options: Mapping[str, Any]
+    preview: tuple[str, ...] = ()
+
+    @classmethod
+    def by(cls, option: str, value: str) -> Self:
+        """Return the reading that one value of an option of texts chooses."""
+        return cls(f"`{option}={value}`", {option: value})
+
+
 class RankModelsError(Exception):
     r"""Base class of the errors that the command line turns into one line and an exit code.
 
@@ -82,9 +105,10 @@ class RankModelsError(Exception):
         value: what was given, or found in its place; None where the message names no single value.
         allowed: names that are right, or the two ends of a range.
         place: file, and a line, row or column of it, or the name of a model, set or factor; "" where none is named.
+        readings: ways to read the file that the message is about; () where it is not ambiguous.
 
     Attributes:
-        option, value, allowed, place: as given.
+        option, value, allowed, place, readings: as given.
 
     Example:
         >>> error = RankModelsError("`probe` must be 1 to 6 (got 7)", option="probe", value=7, allowed=(1, 6))
@@ -106,9 +130,16 @@ class RankModelsError(Exception):
         value: object = None,
         allowed: Iterable[object] = (),
         place: object = "",
+        readings: Iterable[FileReading] = (),
     ) -> None:
         super().__init__(message)
+        self.readings = tuple(readings)
         self.option, self.value, self.allowed, self.place = option, value, tuple(allowed), str(place)
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """All that the error is about, without its place."""
+        return {name: getattr(self, name) for name in ("option", "value", "allowed", "readings")}
 
     @classmethod
     def at(cls, place: object, cause: str | Exception, **fields: Any) -> Self:
@@ -120,7 +151,7 @@ class RankModelsError(Exception):
             a.csv, line 2: `n` must be at least 1 (got 0); n; a.csv, line 2
         """
         if isinstance(cause, RankModelsError):
-            fields = {"option": cause.option, "value": cause.value, "allowed": cause.allowed} | fields
+            fields = cause.fields | fields
         return cls(f"{place}: {cause}", place=place, **fields)
 
     @classmethod
@@ -136,7 +167,7 @@ class RankModelsError(Exception):
     @classmethod
     def like(cls, error: RankModelsError) -> Self:
         """Return an error of this type with the message and the fields of another."""
-        return cls(str(error), option=error.option, value=error.value, allowed=error.allowed, place=error.place)
+        return cls(str(error), place=error.place, **error.fields)
 
     @classmethod
     def about(cls, option: str, predicate: str, value: object = None, *, place: object = "", **fields: Any) -> Self:

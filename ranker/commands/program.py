@@ -9,6 +9,7 @@ import errno
 import os
 import re
 import shlex
+import shutil
 import signal
 import sys
 import threading
@@ -21,7 +22,7 @@ from typing import Any, NoReturn
 import click
 
 from ranker.commands import terminal
-from ranker.errors import DataError, RankModelsError, UsageError
+from ranker.errors import DataError, FileReading, RankModelsError, UsageError
 from ranker.files.buckets import with_urls
 from ranker.report.escapes import inert, visible
 
@@ -31,6 +32,10 @@ NAMED = re.compile(r"(?<!the setting )(?<!`)`([a-z_]+)(?:([= ])([^`]*))?`(?!`)")
 
 MAX_LINE_CHARACTERS = 2_000
 """Limit on a printed line; longer ones quote a user's file, or a message of a user's code."""
+
+
+MAX_QUESTION_LINES = 7
+"""Most lines below a question; there is room for the first rows of two or three readings."""
 
 
 ENDING = [signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
@@ -56,7 +61,9 @@ class FlagContext(click.Context):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool | None:
         if isinstance(error, RankModelsError):
-            error.args = (_message_in_flags(error, flags(self.command)),)
+            names = flags(self.command)
+            error.args = (_message_in_flags(error, names),)
+            error.readings = tuple(way._replace(answer=insert_flags(way.answer, names)) for way in error.readings)
         return super().__exit__(kind, error, trace)
 
 
@@ -116,7 +123,7 @@ def _ending(error: BaseException, stops: Sequence[BaseException], name: str, sto
     if isinstance(error, click.ClickException):
         return f"{name}: {error.format_message()}", 2
     if isinstance(error, RankModelsError):
-        return f"{name}: {error}", error.exit_code
+        return "\n".join([f"{name}: {error}", *describe_readings(error.readings)]), error.exit_code
     if isinstance(error, FileNotFoundError) and error.filename is None:  # of `os.getcwd`: nothing else has no name
         return f"{name}: the current folder is gone; go to another one", 1
     if isinstance(error, OSError) and error.filename is None:
@@ -125,6 +132,23 @@ def _ending(error: BaseException, stops: Sequence[BaseException], name: str, sto
             return "", 1
         return f"{name}: stdout cannot be written to: {error.strerror}", 1
     raise error
+
+
+def describe_readings(readings: Sequence[FileReading]) -> list[str]:
+    """Return the lines below a question: a block for each reading, headed by what to type, as wide as the terminal.
+
+    Example:
+        >>> readings = [FileReading("`--runs mean`", {}, ("gpt: 2 rows", "r1: yes", "r2: no"))]
+        >>> print(*describe_readings(readings), sep="\n")
+          --runs mean  →  gpt: 2 rows
+            r1: yes
+            r2: no
+    """
+    width, lines = shutil.get_terminal_size().columns, []
+    for reading in (reading for reading in readings[:MAX_QUESTION_LINES] if reading.preview):
+        head, rows = reading.answer.replace("`", ""), reading.preview[: MAX_QUESTION_LINES // len(readings) or 1]
+        lines += [f"  {'  →  '.join([head, *rows[:1]])}", *(f"    {row}" for row in rows[1:])]
+    return [line if len(line) <= width else f"{line[: width - 3]}..." for line in lines]
 
 
 def _hold_streams() -> None:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 
-from ranker.errors import MAX_EXAMPLES, Question, UsageError, listed
+from ranker.errors import MAX_EXAMPLES, FileReading, Question, UsageError, listed
 from ranker.tasks.names import fold, pole_of, spelled
 
 Map = dict[str, str]
@@ -122,6 +122,11 @@ def label_map_option(label_map: Map) -> str:
     return f"`label_map={text}`"
 
 
+def label_map_reading(label_map: Map) -> FileReading:
+    """Return the reading that a label map chooses."""
+    return FileReading(label_map_option(label_map), {"label_map": label_map})
+
+
 def _short(name: str) -> str:
     return listed([name], 1)
 
@@ -139,13 +144,14 @@ def check_spellings(origin: str, columns: str, labels: Iterable[str]) -> None:
     for label in map(spelled, labels):
         spelling = spellings.setdefault(fold(label), label)
         if spelling != label:
-            same, different = label_map_option({label: spelling}), label_map_option({spelling: spelling, label: label})
+            same, different = map(label_map_reading, ({label: spelling}, {spelling: spelling, label: label}))
             raise Question.at(
                 origin,
                 f"{spelling!r} and {label!r} in {columns} may be one label or two; `label_map` says it: "
-                f"{same} if one, {different} if two",
+                f"{same.answer} if one, {different.answer} if two",
                 option="label_map",
                 value=spelling,
+                readings=[same, different],
             )
 
 

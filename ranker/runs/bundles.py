@@ -36,7 +36,8 @@ def bundled_rows(
     bundles = list(by_bundle.values())  # models of one file share its rows
     if not bundles:
         check_readable(inspected.infos)
-        reason = next((f" ({info.unclear})" for info in inspected.infos if info.unclear), "")
+        unclear = next((info for info in inspected.infos if info.unclear), None)
+        reason = f" ({unclear.unclear})" if unclear else ""
         places = {info.source.place.partition("#")[0] for info in inspected.infos}
         if not reason and len(places) == 1:  # a table with a column for each model
             reason = next(
@@ -44,7 +45,7 @@ def bundled_rows(
             )
         column = ", or `truth=COLUMN`," if any(info.source.precomputed for info in inspected.infos) else ""
         predicate = f"or `ood`{column} is needed: no model brings rows of its own whose truth is known{reason}"
-        raise UsageError.about("data", predicate)
+        raise UsageError.about("data", predicate, readings=unclear.readings if unclear else ())
     first_name, first = bundles[0]
     rows: dict[Hashable, Example] = {}
     checks: dict[Hashable, str] = {}

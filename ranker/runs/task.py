@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from factors import Example
@@ -12,7 +13,7 @@ from ranker.datasets import row_notes, sets
 from ranker.datasets.cards import Card
 from ranker.datasets.mapping import candidate_label_maps, check_spellings, label_disagreement, label_mismatch, number_in
 from ranker.datasets.readers import Sheet, raw_labels
-from ranker.errors import Assumption, DataError, ModelError, Question, UsageError, listed, look_up
+from ranker.errors import Assumption, DataError, FileReading, ModelError, Question, UsageError, listed, look_up
 from ranker.sources.base import ModelInfo
 from ranker.tasks.base import Task
 from ranker.tasks.classes import ClassificationTask, has_labels
@@ -204,7 +205,11 @@ def _infer_task(choice: NamedTask, rows: Sheet | None, infos: Sequence[ModelInfo
         hint = "; or write names instead of numbers" if numbers else ""
         hint += next((f"; {info.unclear}" for info in infos if info.unclear), "")
         text = f"`task=NAME` is needed: the labels of {rows.origin} fit several tasks ({listed(task_names)}){hint}"
-        raise UsageError(text, option="task", allowed=task_names, place=rows.origin)
+        from ranker.sources.tables.previews import of_labels, with_previews
+
+        readings = [FileReading.by("task", name) for name in task_names]
+        with with_previews(lambda way: of_labels(rows, partial(_shown_by, tasks[way["task"]]))):
+            raise Question(text, option="task", allowed=task_names, place=rows.origin, readings=readings)
     raise _misfit(rows, labels, [*([model_task] if model_task else []), *tasks.values()], infos)
 
 
@@ -239,7 +244,10 @@ def mask_empty_words(
     if words is None and counts:
         declared = _declared_names(rows, choice, infos)
         if declared is None:
-            raise empty_word_question(rows.origin, rows.layout.label or "", counts)
+            from ranker.sources.tables.previews import of_labels, with_previews
+
+            with with_previews(lambda way: of_labels(mask_empty_words(rows, way["empty_words"], choice)[0], str)):
+                raise empty_word_question(rows.origin, rows.layout.label or "", counts)
         counts = Counter({word: count for word, count in counts.items() if declared.find(word) is None})
     if not counts:
         return rows, ()
@@ -348,6 +356,10 @@ def _same_labels(task: ClassificationTask, model_task: ClassificationTask) -> bo
 def _fits(task: ClassificationTask, labels: Iterable[str]) -> bool:
     """Return True if each label, as rows write it, is a name, an alias or a number of the task."""
     return all(task.index(label) is not None or number_of(label) in range(len(task.counted)) for label in labels)
+
+
+def _shown_by(task: Task, label: str) -> str:
+    return task.show(task.target_of(label))
 
 
 def _counts(model_task: ClassificationTask, numbers: Sequence[int]) -> bool:

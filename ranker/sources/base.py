@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeGuard, TypeVar
 import numpy as np
 
 from factors.types import SPECIAL, Bools, Example, Floats, Frozen, Ints
-from ranker.errors import UsageError
+from ranker.errors import FileReading, UsageError
 from ranker.limits import LIMITS, Limits
 from ranker.sources.options import flags_of, non_defaults
 
@@ -220,6 +220,7 @@ class ModelInfo:
         unused: options that were set and do not concern it: fields of `SourceOptions`, and of its records.
         trouble: why it cannot be read, in a line; "" if it can.
         unclear: why it can only be read beside rows whose task is known, in a line; "" if it can be by itself.
+        readings: ways to read it, if that is why.
         rows: the rows of its answers, if its file brings them.
         notes: how its file was read, a sentence each.
         contents: content of its file, for a user who names no other model, a line each.
@@ -239,6 +240,7 @@ class ModelInfo:
     unused: frozenset[str] = frozenset()
     trouble: str = ""
     unclear: str = ""
+    readings: tuple[FileReading, ...] = ()
     rows: BundledRows | None = None
     notes: tuple[str, ...] = ()
     contents: tuple[str, ...] = ()

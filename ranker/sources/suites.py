@@ -116,9 +116,10 @@ class Suite:
         _check_name("suite", self.name)
         ranked = [model for model in self.models if not model.votes_only]
         if len(ranked) < 2:
-            doubts = [doubt for model in ranked if (doubt := getattr(model.source, "doubt", ""))]
+            doubtful = next((model.source for model in ranked if getattr(model.source, "doubt", "")), None)
             few = f"a ranking needs at least two models (got {len(ranked)}); name more with `models`"
-            raise UsageError(doubts[0] if doubts else few, option="models", value=len(ranked))
+            text, readings = getattr(doubtful, "doubt", few), getattr(doubtful, "readings", ())
+            raise UsageError(text, option="models", value=len(ranked), readings=readings)
         twice = [name for name, count in Counter(model.name for model in self.models).items() if count > 1]
         if twice:
             raise UsageError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from ranker.errors import Question, listed
+from ranker.errors import FileReading, Question, listed
 
 WORDS = frozenset({"na", "n/a", "#n/a", "<na>", "nan", "null", "none"})
 """Default words for an empty cell, in any case, unless a label of the task has that name."""
@@ -95,10 +95,12 @@ def empty_word_question(origin: str, column: str, counts: Mapping[str, int]) -> 
     number = sum(counts.values())
     cells = f"{number:,} cell{'s' if number > 1 else ''} of the column {column!r}"
     verdict = "it is a label" if len(counts) == 1 else "they are labels"
+    empty, labels = f"`empty_words={','.join(counts)}`", "`empty_words=`"
     return Question.at(
         origin,
         f"{listed(map(repr, counts))} in {cells} may be a label or no answer; `empty_words` says: "
-        f"`empty_words={','.join(counts)}`, or `empty_words=` where {verdict}",
+        f"{empty}, or {labels} where {verdict}",
         option="empty_words",
         value=next(iter(counts)),
+        readings=[FileReading(empty, {"empty_words": (*counts,)}), FileReading(labels, {"empty_words": ()})],
     )

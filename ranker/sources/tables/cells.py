@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from factors.types import Bools, Floats, Ints
-from ranker.datasets.mapping import candidate_label_maps, label_map_option
+from ranker.datasets.mapping import candidate_label_maps, label_map_reading
 from ranker.errors import Assumption, DataError, Question, UnknownName, listed
 from ranker.files.arrow import fill_nulls, of_texts
 from ranker.files.cells import cell_text
@@ -386,9 +386,10 @@ def _no_labels_error(columns: Columns, column: str, labels: Labels, wrong: Seque
     counted = len(names) == len(labels.task.labels) == 2 and {*map(label_number, names)} == {0, 1}
     maps = candidate_label_maps(labels.task.labels, names) if counted else []
     if len(maps) > 1:
-        ways = " or ".join(map(label_map_option, maps))
-        text = f"{problem}; only you know which is which: say {ways}"
-        return Question.at(columns.origin, text, option="label_map", value=names[0], allowed=labels.task.labels)
+        readings = [*map(label_map_reading, maps)]
+        text = f"{problem}; only you know which is which: say {' or '.join(reading.answer for reading in readings)}"
+        allowed = labels.task.labels
+        return Question.at(columns.origin, text, option="label_map", value=names[0], allowed=allowed, readings=readings)
     advice = f"`label_map` says what {stands} for, `empty_words` which words are nothing, `{role}` another column"
     text = f"{problem}; {advice}"
     return DataError.at(columns.origin, text, option="label_map", value=names[0], allowed=labels.task.labels)

@@ -9,8 +9,9 @@ from typing import NoReturn
 import numpy as np
 
 from factors.types import Ints
-from ranker.errors import DataError, Question
+from ranker.errors import DataError, FileReading, Question
 from ranker.files.cells import cell_text
+from ranker.sources.options import RUNS
 from ranker.sources.tables import keys as keys_of
 from ranker.sources.tables.base import JOINT, Columns, RequestedRows
 from ranker.sources.tables.cells import dictionary_codes, texts
@@ -46,6 +47,7 @@ def with_ids(columns: Columns, rows: RequestedRows) -> RequestedRows:
     file_cells = {name: strip_point_zero(texts(columns.cells[column])) for name, column in shared.items()}
     chosen = next(iter(row_cells), "")
     answer = "`columns id=NAME` says which column of the rows holds the ids"
+    readings = [FileReading(f"`columns id={name}`", {"columns": name}) for name in row_cells]
     doubtful = [name for name in file_cells if row_cells[name] != row_cells[chosen]]
     for name in sorted(doubtful, key=lambda name: keys_of.in_order(columns, shared[name])):  # mere positions come last
         if {*file_cells.get(chosen, ())} & {*row_cells[chosen]}:
@@ -54,10 +56,14 @@ def with_ids(columns: Columns, rows: RequestedRows) -> RequestedRows:
             row = next((row for row, cell in of_rows if pairs.get(row, cell) != cell), None)
             if row is not None and not keys_of.in_order(columns, shared[name]):
                 problem = f"{chosen!r} and {name!r} tell different rows, the first at {chosen} {row[:50]!r}"
-                raise Question.at(columns.origin, f"{problem}; {answer}", option="columns", value=row)
+                raise Question.at(
+                    columns.origin, f"{problem}; {answer}", option="columns", value=row, readings=readings
+                )
         elif {*file_cells[name]} & {*row_cells[name]} & {*row_cells[chosen]}:
             problem = f"{shared[name]!r} may hold the ids in {chosen!r} of the rows, or those in {name!r}"
-            raise Question.at(columns.origin, f"{problem}; {answer}", option="columns", value=shared[name])
+            raise Question.at(
+                columns.origin, f"{problem}; {answer}", option="columns", value=shared[name], readings=readings
+            )
         elif {*file_cells[name]} <= {*row_cells[name]} and len({*row_cells[name]}) == len(rows):
             return replace(rows, ids=tuple(row_cells[name]))
     return rows
@@ -189,19 +195,22 @@ def _refuse_twice(
     column = next(keys_of.telling_columns(columns, key_columns, free), "")
     if not column:
         raise DataError.at(place, problem, value=values[code])
+    text, readings = rows_or_runs(keys, column)
     raise Question.at(
         place,
-        f"{problem}, which {column!r} tells apart; {both_ways(keys, column)}",
+        f"{problem}, which {column!r} tells apart; {text}",
         option="id_column",
         value=values[code],
+        readings=readings,
     )
 
 
-def both_ways(keys: Keys, column: str) -> str:
-    """Return the two answers to the question about several answers to one row."""
-    of_row = keys.id.split(JOINT) if keys.id else keys.texts.values()
-    ids = " ".join(f"`id_column={name}`" for name in (*of_row, column))
-    return f"{ids} if these are other rows, `runs` (newest, mean, each) if they are runs of one"
+def rows_or_runs(keys: Keys, column: str) -> tuple[str, list[FileReading]]:
+    """Return the answers to the question about several answers to one row, in words and as readings."""
+    ids = (*(keys.id.split(JOINT) if keys.id else keys.texts.values()), column)
+    other_rows = FileReading(" ".join(f"`id_column={name}`" for name in ids), {"id_column": ids})
+    text = f"{other_rows.answer} if these are other rows, `runs` (newest, mean, each) if they are runs of one"
+    return text, [other_rows, *(FileReading.by("runs", treatment) for treatment in RUNS)]
 
 
 def cells_at(columns: Columns, column: str, places: Ints) -> list[str]:

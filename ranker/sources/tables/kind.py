@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from factors.types import Example
-from ranker.errors import DataError, ModelError, Question, UnknownName, UsageError, listed, look_up
+from ranker.errors import DataError, FileReading, ModelError, Question, UnknownName, UsageError, listed, look_up
 from ranker.sources.base import BundledRows, Machine, ModelInfo, Predictor, ResourceCache, Source, SourceOptions
-from ranker.sources.options import non_defaults
+from ranker.sources.options import flags_of, non_defaults
 from ranker.sources.references import Reference
 from ranker.sources.tables.names import NAMED
 from ranker.sources.tables.options import TableOptions
@@ -61,6 +61,7 @@ class TableModel:
         column: the model's name in the file; "" if the file holds one model.
         options: of the run's references.
         doubt: why the file may hold more models; "" if their number is known.
+        readings: ways to read the file, if that is the doubt.
     """
 
     name: str
@@ -69,6 +70,7 @@ class TableModel:
     options: SourceOptions = SourceOptions()
     family: str = ""
     doubt: str = field(default="", compare=False)
+    readings: tuple[FileReading, ...] = field(default=(), compare=False)
 
     @property
     def place(self) -> str:
@@ -117,7 +119,7 @@ class TableModel:
             reading = pinned.reading(cache)
         except (DataError, UsageError) as error:
             unused = self.options.of_others(TableOptions)
-            return ModelInfo(pinned, unclear=str(error), unused=unused, contents=(*contents,))
+            return ModelInfo(pinned, unclear=str(error), readings=error.readings, unused=unused, contents=(*contents,))
         judged = all(model.kind == "outcomes" for model in reading.models)
         rows = pinned.bundled_rows(reading, cache)
         model = pinned.model(reading)
@@ -162,10 +164,10 @@ class TableModel:
         from ranker.sources.tables.keys import join_ids
 
         path, encoding, limits = Path(self.path), self.table_options.encoding, self.options.limits
-        key = (_COLUMNS, self.file)
+        ids = self.table_options.id_column
+        key = (_COLUMNS, self.file, ids)
         # of values, answers may be lists; Parquet reads only those that are named
         lists = (*NAMED, *self.table_options.prediction) if self.options.values else LABEL_LISTS
-        ids = self.table_options.id_column
 
         def parse() -> Columns:
             return join_ids(read_columns(path, encoding, limits, lists, plain_column=ANSWER), ids)
@@ -174,20 +176,33 @@ class TableModel:
 
     def reading(self, cache: ResourceCache) -> ParsedTable:
         """Parse the answers without requested rows, once for all models; raises again what it raised the first time."""
+        from ranker.sources.tables.previews import of_table, with_previews
+
+        key = (_READING, self.file, self.options)
+
+        def parsed() -> ParsedTable:
+            with with_previews(lambda options: of_table(self.answering(options)._parse(cache))):
+                return self._parse(cache)
+
+        reading = _compute_once(cache, key, parsed)
+        return cast("ParsedTable", reading)
+
+    def _parse(self, cache: ResourceCache) -> ParsedTable:
         from ranker.datasets.readers import layout_task
         from ranker.sources.tables.reading import parse_predictions
         from ranker.sources.tables.values import collect_values
 
-        hints, name = table_hints(self.options), stem(self.path)
-        key = (_READING, self.file, self.options)
+        columns, hints = self.columns(cache), table_hints(self.options)
+        of_values = hints.answers == VALUES or (not hints.answers and layout_task(columns))
+        return (collect_values if of_values else parse_predictions)(columns, hints=hints, name=stem(self.path))
 
-        def parsed() -> ParsedTable:
-            columns = self.columns(cache)
-            of_values = hints.answers == VALUES or (not hints.answers and layout_task(columns))
-            return (collect_values if of_values else parse_predictions)(columns, hints=hints, name=name)
-
-        reading = _compute_once(cache, key, parsed)
-        return cast("ParsedTable", reading)
+    def answering(self, options: Mapping[str, Any]) -> TableModel:
+        """Return the model with options of a reading in place of its own."""
+        of_tables = {name: value for name, value in options.items() if name in flags_of(TableOptions)}
+        kinds = [record for record in self.options.kinds if type(record) is not TableOptions]
+        label_map = options.get("label_map", self.options.label_map)
+        changed = replace(self.options, label_map=label_map, kinds=[*kinds, replace(self.table_options, **of_tables)])
+        return replace(self, options=changed)
 
     def bundled_rows(self, reading: ParsedTable, cache: ResourceCache) -> BundledRows | None:
         """Return the rows of the file if it has the truth, or outcomes; they are shared by all its models."""
@@ -196,38 +211,53 @@ class TableModel:
 
     def joined(self, task: Task, examples: Sequence[Example], cache: ResourceCache) -> Joined:
         """Join the file's answers to examples, once for all its models."""
+        from ranker.sources.tables.previews import of_models, with_previews
+
+        key = (_JOINED, self.path, self.options, id(examples))  # the cache keeps examples, so their id stays unique
+        if key not in cache:
+
+            def preview(options: Mapping[str, Any]) -> list[str]:
+                joined = self.answering(options)._join(task, examples, cache, options.get("columns", ""))
+                labels = task.labels if has_labels(task) else ()
+                truths = ("" if row.target is None else task.show(row.target) for row in examples)
+                return of_models(joined.models, [row.id for row in examples], labels, truths)
+
+            with with_previews(preview):
+                cache[key] = examples, self._join(task, examples, cache)
+        return cast("Joined", cache[key][1])
+
+    def _join(self, task: Task, examples: Sequence[Example], cache: ResourceCache, ids: str = "") -> Joined:
+        """Join the file's answers to examples, whose column `ids` holds their ids if it is named."""
         from ranker.sources.tables.base import NONE, RequestedRows
         from ranker.sources.tables.entries import with_ids
         from ranker.sources.tables.join import join
         from ranker.sources.tables.reading import parse_predictions
         from ranker.sources.tables.values import collect_values
 
-        key = (_JOINED, self.path, self.options, id(examples))  # the cache keeps examples, so their id stays unique
-        if key not in cache:
-            width = max((len(example.segments) for example in examples), default=1)
-            texts = tuple(e.segments if any(e.segments) else ("",) * width for e in examples)  # a pool may have some
-            ids = tuple("" if example.numbered_in else example.id for example in examples)
-            from_this_file = all(example.numbered_in == self.file for example in examples)
-            rows = RequestedRows(
-                ids if any(ids) else None,
-                texts if any(map(any, texts)) else (),
-                tuple(int(example.id) - 1 for example in examples) if from_this_file else None,
-                len(examples),
-                *_file_positions(examples),
-                self.table_options.by_order,
-                tuple(NONE if row.target is None else row.target for row in examples) if has_labels(task) else (),
-                _id_columns(examples),
-            )
-            hints = table_hints(self.options)
-            columns, name = self.columns(cache), stem(self.path)
-            rows = with_ids(columns, rows)
-            if has_labels(task) or task.answers == PrecomputedScores.kind:
-                reading = parse_predictions(columns, task if has_labels(task) else None, hints, rows, name)
-            else:
-                reading = collect_values(columns, hints, rows, name)
-            joined = join(reading, rows)
-            cache[key] = examples, replace(joined, notes=(*reading.notes, *joined.notes))
-        return cast("Joined", cache[key][1])
+        width = max((len(example.segments) for example in examples), default=1)
+        texts = tuple(e.segments if any(e.segments) else ("",) * width for e in examples)  # a pool may have some
+        example_ids = tuple("" if example.numbered_in else example.id for example in examples)
+        from_this_file = all(example.numbered_in == self.file for example in examples)
+        id_columns = _id_columns(examples)
+        rows = RequestedRows(
+            id_columns[ids] if ids else example_ids if any(example_ids) else None,
+            texts if any(map(any, texts)) else (),
+            tuple(int(example.id) - 1 for example in examples) if from_this_file else None,
+            len(examples),
+            *_file_positions(examples),
+            self.table_options.by_order,
+            tuple(NONE if row.target is None else row.target for row in examples) if has_labels(task) else (),
+            {} if ids else id_columns,
+        )
+        hints = table_hints(self.options)
+        columns, name = self.columns(cache), stem(self.path)
+        rows = with_ids(columns, rows)
+        if has_labels(task) or task.answers == PrecomputedScores.kind:
+            reading = parse_predictions(columns, task if has_labels(task) else None, hints, rows, name)
+        else:
+            reading = collect_values(columns, hints, rows, name)
+        joined = join(reading, rows)
+        return replace(joined, notes=(*reading.notes, *joined.notes))
 
     def model(self, answers: ParsedTable | Joined) -> TableAnswerColumn:
         """Select this model among those of the file.
@@ -242,7 +272,8 @@ class TableModel:
             return look_up(f"model in {self.path}", self.column, by_name)
         if len(models) > 1:
             several = f"{self.path} holds {len(models)} models: {some(by_name)}; name one, {self.path}#{models[0].name}"
-            raise UsageError(self.doubt or several, option="models", allowed=by_name, place=self.path)
+            text, allowed = self.doubt or several, by_name
+            raise UsageError(text, option="models", allowed=allowed, place=self.path, readings=self.readings)
         return models[0]
 
 
@@ -402,7 +433,7 @@ def sources(reference: Reference, options: SourceOptions, cache: ResourceCache) 
     try:
         reading = table_model.reading(cache)
     except (DataError, UnknownName) as error:
-        return [replace(table_model, doubt=str(error))]
+        return [replace(table_model, doubt=str(error), readings=error.readings)]
     if reference.part:
         table_model.model(reading)
         return [table_model]

@@ -11,6 +11,7 @@ import numpy as np
 
 from factors.types import Ints
 from ranker.errors import Absence, Assumption, DataError, Question, check_distinct
+from ranker.sources.options import RUNS
 from ranker.sources.tables import entries, failures, names, raters, roles
 from ranker.sources.tables import keys as keys_of
 from ranker.sources.tables.base import (
@@ -197,12 +198,8 @@ def runs_question(columns: Columns, keys: Keys, table: Entries) -> Question:
     """Return the question whether answers to one row are of several runs."""
     names_of = list(dict.fromkeys(run for _, run in table.places))
     problem = f"each row is answered {len(names_of)} times, which {keys.run!r} tells apart ({some(names_of)})"
-    return Question.at(
-        columns.origin,
-        f"{problem}; {entries.both_ways(keys, keys.run)}",
-        option="runs",
-        allowed=("newest", "mean", "each"),
-    )
+    text, readings = entries.rows_or_runs(keys, keys.run)
+    return Question.at(columns.origin, f"{problem}; {text}", option="runs", allowed=RUNS, readings=readings)
 
 
 def group_runs(

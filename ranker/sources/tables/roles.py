@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from ranker.datasets.mapping import label_map_option
-from ranker.errors import Absence, Assumption, DataError, Question, UnknownName
+from ranker.datasets.mapping import label_map_reading
+from ranker.errors import Absence, Assumption, DataError, FileReading, Question, UnknownName
 from ranker.files.cells import cell_text
 from ranker.files.npy import PLACES
 from ranker.sources.tables import groups, names
@@ -247,14 +247,16 @@ class _ColumnRoleResolver:
         if len(texts) == 1:
             return ColumnRoles(_models(texts, "labels"))
         if numeric:
-            raise self._numbers_error(numeric)
+            raise self._numbers_question(numeric, _listed(numeric, "numbers"))
         raise self._no_column_error("answers")
 
-    def _numbers_error(self, numeric: Sequence[str]) -> DataError:
-        """Return the error of columns of numbers, each of which may be a model."""
-        problem = f"{_listed(numeric, 'numbers')}; `answers` says what they are: {self._kinds(numeric)}"
+    def _numbers_question(self, numeric: Sequence[str], problem: str, **fields: str) -> Question:
+        """Return the question what columns of numbers are."""
+        kinds = self._kinds(numeric)
+        text = f"{problem}; `answers` says what they are: {', '.join(f'{kind}{note}' for kind, note in kinds.items())}"
         advice = "; `label_map`, which label each is the score of, if they are scores" if len(numeric) > 1 else ""
-        return DataError.at(self.columns.origin, f"{problem}{advice}", option="answers")
+        readings = [FileReading.by("answers", kind) for kind in kinds]
+        return Question.at(self.columns.origin, f"{text}{advice}", option="answers", readings=readings, **fields)
 
     def _score_roles(self) -> ColumnRoles:
         """Return groups of columns, and columns of one score."""
@@ -282,10 +284,13 @@ class _ColumnRoleResolver:
         if predicted and unnamed and not all(map(names.is_bare, predicted)):
             unclear += [*predicted, *unnamed]
         if unclear:
-            problem = f"{some(unclear, 5)} may hold the answers, or something else"
-            raise DataError.at(
-                self.columns.origin, f"{problem}; `prediction` says which hold the answers", option="prediction"
+            text = (
+                f"{some(unclear, 5)} may hold the answers, or something else; `prediction` says which hold the answers"
             )
+            single = [[name] for name in dict.fromkeys((*predicted, *unclear))]
+            ways = single if len(true) > 1 else [predicted, [*predicted, *unnamed]]
+            readings = map(prediction_reading, ways)
+            raise Question.at(self.columns.origin, text, option="prediction", readings=readings)
         return predicted or unnamed, truth
 
     def _find_truth(self, labelled: Sequence[str]) -> str:
@@ -312,16 +317,16 @@ class _ColumnRoleResolver:
             before, sign, _ = name.rpartition("/")
             return ModelColumns(before if sign else "", (name,), (self._second(name),), "logits")
         if names.holds_numbers(self.columns, name):
-            problem = f"the column {name!r} holds numbers; `answers` says what they are: {self._kinds([name])}"
-            raise DataError.at(self.columns.origin, problem, option="answers", value=name)
+            raise self._numbers_question([name], f"the column {name!r} holds numbers", value=name)
         return ModelColumns(name, (name,), kind="labels")
 
     def _second(self, name: str) -> int:
         """Return the class that a single score is of, the second of two labels; ask if these have no order."""
         if self.labels.second is None and len(self.labels.task.labels) == 2:
-            ways = " or ".join(label_map_option({name: label}) for label in self.labels.task.labels)
+            readings = [label_map_reading({name: label}) for label in self.labels.task.labels]
+            ways = " or ".join(reading.answer for reading in readings)
             problem = f"{name!r} is the score of one label, and only you know of which; say {ways}"
-            raise Question.at(self.columns.origin, problem, option="label_map", value=name)
+            raise Question.at(self.columns.origin, problem, option="label_map", value=name, readings=readings)
         return 1 if self.labels.second is None else self.labels.second
 
     def _may_be_right(self, name: str) -> bool:
@@ -330,14 +335,14 @@ class _ColumnRoleResolver:
     def _is_decision(self, name: str) -> bool:
         return len(self.labels.task.labels) == 2 and names.holds_decision(self.columns, name)
 
-    def _kinds(self, scores: Sequence[str]) -> str:
-        """List the possible meanings of columns with one number a row."""
+    def _kinds(self, scores: Sequence[str]) -> dict[str, str]:
+        """Return the possible meanings of columns with one number a row -> a remark on each."""
         two = len(self.labels.task.labels) == 2
         unit = all(names.in_unit(self.columns, name) for name in scores)
         second = "" if self.labels.second is None else f" (of {self.labels.task.labels[self.labels.second]!r})"
-        kinds = [f"probabilities{second}"] if two and unit else []
-        kinds += ["logits (a decision value)"] if two else []
-        return ", ".join([*kinds, *(["outcomes"] if unit else []), "labels"])
+        kinds = {"probabilities": second} if two and unit else {}
+        kinds |= {"logits": " (a decision value)"} if two else {}
+        return kinds | ({"outcomes": ""} if unit else {}) | {"labels": ""}
 
     def _check_bits(self, models: Sequence[str], truth: str) -> None:
         """Refuse 0 and 1 that may be labels or outcomes; a truth in the same numbers shows that they are labels."""
@@ -349,9 +354,9 @@ class _ColumnRoleResolver:
             advice = (
                 "; `prediction` says which columns are to be read, if these are not" if len(bits) < len(models) else ""
             )
-            raise DataError.at(
-                self.columns.origin, f"{problem}; `answers` says which: labels, outcomes{advice}", option="answers"
-            )
+            text = f"{problem}; `answers` says which: labels, outcomes{advice}"
+            readings = [FileReading.by("answers", kind) for kind in ("labels", "outcomes")]
+            raise Question.at(self.columns.origin, text, option="answers", readings=readings)
 
     def _check_numbers(self, truth: str) -> None:
         """Refuse numbers beside a truth alone: of another form, or whole ones, labels in an unknown order."""
@@ -388,6 +393,11 @@ def _models(columns: Sequence[str], kind: Kind) -> tuple[ModelColumns, ...]:
     short = len(set(before) - {""}) == len(columns)
     called = dict(zip(columns, before if short else columns, strict=True))
     return tuple(ModelColumns("" if len(columns) == 1 else called[name], (name,), kind=kind) for name in columns)
+
+
+def prediction_reading(columns: Sequence[str]) -> FileReading:
+    """Return the reading of columns as the answers."""
+    return FileReading(" ".join(f"`prediction={name}`" for name in columns), {"prediction": (*columns,)})
 
 
 def _verb(columns: Sequence[str]) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from factors.types import Example, Ints
-from ranker.errors import Assumption, DataError, Question, UnknownName
+from ranker.errors import Assumption, DataError, FileReading, Question, UnknownName
 from ranker.files.conll import TAGS
 from ranker.sources.tables import entries, failures, names, roles
 from ranker.sources.tables import keys as keys_of
@@ -19,6 +19,7 @@ from ranker.sources.tables.entries import cells_at
 from ranker.sources.tables.keys import Keys
 from ranker.sources.tables.metering import split_usage
 from ranker.sources.tables.reading import ParsedTable, group_runs, newest_runs, place_answers, runs_question
+from ranker.sources.tables.roles import prediction_reading
 from ranker.tasks.base import ANSWERED, NO_ANSWER, Predictions, Task
 from ranker.tasks.values import has_values
 
@@ -48,7 +49,9 @@ def collect_values(
     keys = keys_of.find(columns, hints, rows)
     if keys.run and hints.runs == "mean":
         problem = f"{keys.run!r} tells runs apart, and such answers have no mean; `runs` is newest or each"
-        raise Question.at(columns.origin, problem, option="runs", value="mean", allowed=("newest", "each"))
+        allowed = ("newest", "each")
+        readings = [FileReading.by("runs", treatment) for treatment in allowed]
+        raise Question.at(columns.origin, problem, option="runs", value="mean", allowed=allowed, readings=readings)
     held = _columns_of_answers(columns, hints, keys)
     table = entries.find(
         columns, keys, rows, hints.empty_words, [part for name in held for part in held[name] or [name]]
@@ -106,7 +109,8 @@ def _columns_of_answers(columns: Columns, hints: TableHints, keys: Keys) -> dict
         }
     if not held:
         several = f"which columns hold answers is not known (columns: {some(free, 5)})"
-        raise DataError.at(columns.origin, f"{several}; `prediction` names them", option="prediction")
+        readings = map(prediction_reading, ([name] for name in free))
+        raise Question.at(columns.origin, f"{several}; `prediction` names them", option="prediction", readings=readings)
     return dict.fromkeys(held, ())
 
 

@@ -111,7 +111,7 @@ def test_rows_without_labels_are_of_the_models_task():
 
 def test_numbers_that_several_tasks_count_are_not_taken_for_one():
     """0 and 1 may be the first two of three, or those of two."""
-    with refuses(UsageError, option="task", allowed=("nli", "msgs", "paraphrase"), place="rows in memory"):
+    with refuses(Question, option="task", allowed=("nli", "msgs", "paraphrase"), place="rows in memory"):
         decide_task(rows=sheet(0, 1), infos=stated(THREE))
 
 

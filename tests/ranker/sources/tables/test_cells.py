@@ -4,7 +4,7 @@ from refusals import refuses
 from tables_made import TASK, said_by, understood
 
 from ranker.datasets.mapping import parse_label_map
-from ranker.errors import DataError, UnknownName, UsageError
+from ranker.errors import DataError, Question, UnknownName, UsageError
 from ranker.sources.tables.cells import Labels
 from ranker.tasks.base import ANSWERED, ERROR, NO_ANSWER
 from ranker.tasks.classes import ClassificationTask, softmax
@@ -194,7 +194,7 @@ def test_one_score_that_is_said_to_be_one(tmp_path):
 
 def test_one_decision_value_alone_is_asked_about(tmp_path):
     """Beside scores of all labels it is read, if its name says so and it stands on both sides of 0."""
-    with refuses(DataError, option="answers", place=tmp_path / "a.csv"):
+    with refuses(Question, option="answers", place=tmp_path / "a.csv"):
         understood(tmp_path / "a.csv", csv(["id", "decision"], ["a", 1.5], ["b", -0.5]))
     header = ["id", "m/negative", "m/positive", "n/decision"]
     found = understood(tmp_path / "b.csv", csv(header, ["a", 0.25, 0.75, 1.5], ["b", 0.9, 0.1, -0.5])).models[1]
@@ -210,7 +210,7 @@ def test_one_score_is_not_enough_for_three_labels(tmp_path):
 
 def test_one_probability_of_three_labels_is_no_answer(tmp_path):
     """Even if it is named for its label: the others are not known."""
-    with refuses(DataError, option="answers", place=tmp_path / "a.csv"):
+    with refuses(Question, option="answers", place=tmp_path / "a.csv"):
         understood(tmp_path / "a.csv", csv(["id", "p_neutral"], ["a", 0.75], ["b", 0.5]), NLI)
 
 

@@ -12,7 +12,7 @@ from refusals import refuses
 from tables_made import differing, joined_by
 
 from ranker.datasets.mapping import parse_label_map
-from ranker.errors import DataError
+from ranker.errors import DataError, Question
 from ranker.files import reader
 from ranker.sources.tables import join
 from ranker.sources.tables.base import RequestedRows, TableHints
@@ -135,7 +135,7 @@ def test_wide_tables_of_one_kind_and_another_agree():
 
 def test_outcomes_are_not_taken_for_labels():
     """0 and 1 under the names of models may be either: it is asked."""
-    with refuses(DataError, option="answers", place=LOGS / "tables" / "outcomes_wide.csv"):
+    with refuses(Question, option="answers", place=LOGS / "tables" / "outcomes_wide.csv"):
         read(LOGS / "tables" / "outcomes_wide.csv", sst2()[0])
 
 

@@ -175,7 +175,7 @@ def test_zero_and_one_are_labels_where_something_says_so(tmp_path):
         assert said_by(found.models[0]) == ["positive", "negative"]
     found = understood(tmp_path / "a.csv", csv("id,label,m,n", "a,1,1,0", "b,0,0,1"))
     assert [said_by(model)[0] for model in found.models] == ["positive", "negative"]
-    with refuses(DataError, option="answers", place=tmp_path / "a.csv"):
+    with refuses(Question, option="answers", place=tmp_path / "a.csv"):
         understood(tmp_path / "a.csv", csv("id,label,m,n", "a,good,1,0", "b,negative,0,1"))
 
 
@@ -184,11 +184,11 @@ def test_zero_and_one_are_asked_about_however_they_are_written(tmp_path, pair):
     """Pandas writes outcomes with a gap as 1.0 and 0.0; a truth in the same numbers shows labels."""
     yes, no = pair
     path = tmp_path / "a.csv"
-    with refuses(DataError, option="answers", place=path):
+    with refuses(Question, option="answers", place=path):
         understood(path, csv("id,label,m,n", f"a,good,{yes},{no}", f"b,negative,{no},"))
     found = understood(path, answers="outcomes")
     assert found.models[0].outcomes.tolist() == [1, 0]
-    with refuses(DataError, option="answers", place=tmp_path / "score.csv"):
+    with refuses(Question, option="answers", place=tmp_path / "score.csv"):
         understood(tmp_path / "score.csv", csv("id,score", f"a,{yes}", f"b,{no}"))
     found = understood(path, csv("id,label,m,n", "a,1,1.0,0.0", "b,0,0.0,0.0"))
     assert [said_by(model)[0] for model in found.models] == ["positive", "negative"]
@@ -197,7 +197,7 @@ def test_zero_and_one_are_asked_about_however_they_are_written(tmp_path, pair):
 def test_a_constant_beside_models_is_asked_about(tmp_path):
     """A share of agreement is no model, and `prediction` leaves it out."""
     path = tmp_path / "a.csv"
-    with refuses(DataError, option="answers", place=path) as stop:
+    with refuses(Question, option="answers", place=path) as stop:
         understood(path, csv("id,label,bert,agreement", "a,good,good,1.0", "b,negative,good,1.0"))
     assert "`prediction` says which columns are to be read" in str(stop.value)
     assert names(understood(path, prediction=("bert",))) == ["bert"]
@@ -330,7 +330,7 @@ def test_no_labels_in_the_file_is_one_line(tmp_path):
 def test_a_model_with_a_word_in_its_name_is_not_taken_for_the_only_one(tmp_path):
     """`bert_pred` beside `gpt`: which hold answers has to be said."""
     content = csv("id,label,bert_pred,gpt", "a,good,good,negative")
-    with refuses(DataError, option="prediction", place=tmp_path / "a.csv"):
+    with refuses(Question, option="prediction", place=tmp_path / "a.csv"):
         understood(tmp_path / "a.csv", content)
     assert names(understood(tmp_path / "a.csv", content, prediction=("bert_pred", "gpt"))) == ["bert_pred", "gpt"]
 
