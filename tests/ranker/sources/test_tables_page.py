@@ -105,8 +105,8 @@ def give(lines, rank_models):
             continue
         after = commands[at + 1].split("\n")[:2] if at + 1 < len(commands) else [""]
         status = int(after[1]) if after[0] == "echo $?" else 0
-        status, out, err = rank_models(*shlex.split(typed)[1:])
-        assert status == status, (typed, err)
+        code, out, err = rank_models(*shlex.split(typed)[1:])
+        assert code == status, (typed, err)
         for line in expected.splitlines():
             assert flat(line) in flat(out + err), typed
 
