@@ -98,7 +98,7 @@ def is_hub_id(reference: str, slashes: tuple[int, ...] = (1,)) -> bool:
     return name.count("/") in slashes and not name.startswith((".", "/", "~")) and not name.endswith("/")
 
 
-def _resolve_folder(reference: str, whose: str, slashes: tuple[int, ...], allow_pickle: bool, **fields: str) -> Path:
+def _resolve_folder(reference: str, whose: str, slashes: tuple[int, ...], allow_pickle: bool, **fields: Any) -> Path:
     """Return the folder of a directory or hub id; errors begin with `whose` and have the fields."""
     folder = Path(reference)
     if os.path.isdir(folder):  # unlike Path.is_dir, it accepts names that are too long
