@@ -135,7 +135,7 @@ def _ending(error: BaseException, stops: Sequence[BaseException], name: str, sto
 
 
 def describe_readings(readings: Sequence[FileReading]) -> list[str]:
-    """Return the lines below a question: a block for each reading, headed by what to type, as wide as the terminal.
+    r"""Return the lines below a question: a block for each reading, headed by what to type, as wide as the terminal.
 
     Example:
         >>> readings = [FileReading("`--runs mean`", {}, ("gpt: 2 rows", "r1: yes", "r2: no"))]
