@@ -133,12 +133,10 @@ def read_by(
 
     This needs no declaration, so it holds for a user's own factor, too.
     """
-    if not len(attribution.tokens):
-        return ()
     try:
         attribution = attribution.toward(target_label(label_rule(factor, target), attribution.predicted, example, task))
         value = factor.of(attribution, example)
-        far = 2 * abs(attribution.scores).max() + 1  # beyond every other score, so that a maximum sees it
+        far = 2 * abs(attribution.scores).max(initial=0) + 1  # beyond every other score, so that a maximum sees it
         steps = far * np.eye(len(attribution.tokens))
         moved = ([replace(attribution, scores=attribution.scores + sign * step) for sign in (1, -1)] for step in steps)
         return tuple(
