@@ -42,7 +42,7 @@ def by_commas(path: Path, encoding: str = "", limits: Limits = LIMITS) -> Iterat
 def _first_line(path: Path, encoding: str, limits: Limits) -> tuple[str, str, bool]:
     """Return the first line of a file, its delimiter, and whether the line declares it."""
     first = next(lines(path, encoding, limits), "")
-    declared = _SEP.fullmatch(first.lstrip("\ufeff"))
+    declared = _SEP.fullmatch(first)
     return first, declared[1] if declared else encodings.delimiter(first), bool(declared)
 
 
@@ -152,7 +152,7 @@ def _is_quoted(path: Path, encoding: str, limits: Limits) -> bool:
 
 def _all_quoted(header: str, sign: str) -> bool:
     """Return whether all names of columns stand in quotes."""
-    names = header.lstrip("\ufeff").rstrip("\r\n").split(sign)
+    names = header.rstrip("\r\n").split(sign)
     return all(len(name) > 1 and name[0] == name[-1] == '"' for name in names)
 
 
