@@ -68,6 +68,7 @@ def test_a_judge_that_says_nothing_is_named_and_left_out(folder, rank_models):
     assert (found["judges"][2]["share"], found["judges"][2]["worth"], found["judges"][2]["biases"]) == (0, None, [])
     assert np.array(found["p_beats"]) == pytest.approx(np.array(alone["p_beats"]), abs=1e-9)
     assert "dull is left out: it tells no two models apart, or repeats another judge." in found["notes"]
+    assert not any("is a judge and is ranked" in note for note in found["notes"])
 
 
 def test_what_a_judge_left_out_is_said(folder, rank_models):

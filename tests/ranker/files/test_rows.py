@@ -32,6 +32,23 @@ def test_a_txt_is_read_by_the_sign_in_its_first_line(tmp_path, content, expected
         assert cells(tmp_path / name) == [expected]
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "expected"),
+    [
+        ("a.tsv", '"id"\t"text"\n"1"\t"a"\t"b ""c"""\n"2"\t"d"\t""\n', [["1", "a", 'b "c"'], ["2", "d", None]]),
+        ("a.csv", '"id","text"\n"1","a","b"\n', [["1", "a", "b"]]),
+        ("a.csv", "\ufeffsep=;\r\nid;text\r\na;b,c\r\n", [["a", "b,c"]]),
+        ("a.tsv", 'id\ttext\tlabel\n\t"one\ntwo"\tgood\n', [[None, "one\ntwo", "good"]]),
+        ("a.tsv", '"\na\n', [["a"]]),
+    ],
+    ids=["R by tabs", "R by commas", "Excel's first line", "a line end in quotes", "a column named by a quote"],
+)
+def test_quotes_and_names_of_rows_are_read_as_programs_write_them(tmp_path, name, content, expected):
+    """R writes a name before each row and none above it."""
+    (tmp_path / name).write_bytes(content.encode())
+    assert [list(row.values()) for row in cells(tmp_path / name)] == expected
+
+
 def test_a_key_that_is_there_twice_is_refused(tmp_path):
     """JSON allows it; which value is meant nobody can tell. In objects inside of the row, too."""
     for line in ('{"text": "a", "text": "b"}', '{"text": "a", "marks": {"x": 1, "x": 2}}'):

@@ -89,7 +89,7 @@ def test_it_ends_with_the_rows(pool):
     assert session.status().forecast.high == 0
     for row in range(ROWS):
         session.tell(row, truth[row])
-    assert (session.next(), session.status().rows_left) == (None, False)
+    assert (session.next(), session.status().rows_left, session.status().forecast) == (None, False, None)
 
 
 @pytest.mark.parametrize("rule", ["best", "worst"])

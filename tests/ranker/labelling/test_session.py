@@ -52,6 +52,7 @@ def test_undo_goes_back_to_the_very_same():
     before, row, chances = session.status(), session.next(), probabilities(session)
     labelled(session, truth, 3)
     session.skip(session.next())
+    session.status()
     undone = [session.undo() for _ in range(4)]
     assert undone[0].status == "skipped"
     assert undone[-1] == LabelEvent(row, "answered", truth[row])

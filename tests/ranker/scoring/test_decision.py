@@ -133,6 +133,12 @@ def test_a_method_against_the_labels_is_said_so(models, more):
     assert any(f"SUM-DIFF puts m{models - 1} above m0" in note and note.endswith(more) for note in found.notes)
 
 
+def test_level_models_keep_the_order_in_which_they_are_listed():
+    """However many they are, below one that is better."""
+    right = np.tile(np.arange(40)[:, None] == 39, 3)
+    assert decide(labelled(right)).names == ("m39", *(f"m{i}" for i in range(39)))
+
+
 def test_a_tie_contradicts_no_label():
     """A method that has no order for two models puts neither above the other."""
     hits = np.array([[1, 0, 0], [1, 1, 1]], dtype=float)

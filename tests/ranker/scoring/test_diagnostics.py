@@ -8,7 +8,16 @@ from factors import Attributions, Example
 from ranker.attribution.settings import IGSettings, LIMESettings, Settings, SHAPSettings
 from ranker.results.evaluation import FOLLOWS
 from ranker.results.header import Quality
-from ranker.scoring.diagnostics import below_chance, cut, judge_attributions, misled_share, quality_of, shortcut_avoided
+from ranker.scoring.diagnostics import (
+    below_chance,
+    chance_notes,
+    constant_models,
+    cut,
+    judge_attributions,
+    misled_share,
+    quality_of,
+    shortcut_avoided,
+)
 from ranker.tasks.classes import ClassificationTask, ClassProbabilities
 
 PAIR = Example("a", ("A dog ran.", "It ran."), 1)
@@ -100,3 +109,15 @@ def test_what_is_just_at_chance_or_just_follows_is_not_warned_of():
     assert not list(shortcut_avoided({"a": FOLLOWS, "b": 0.1}))
     assert list(shortcut_avoided({"a": FOLLOWS - 0.01}))
     assert not list(shortcut_avoided({}))
+
+
+def test_one_model_that_does_better_than_guessing_is_enough():
+    """Then nothing is said of the others, unless they do worse than it."""
+    assert not list(chance_notes({"a": 8, "b": 4}, {"a": 10, "b": 10}, 2))
+
+
+def test_a_model_that_predicts_one_label_is_told_whichever_it_is():
+    """The first one, too; a model without a label predicts none."""
+    predicted = np.array([[0, 0], [-1, -1], [0, 1]])
+    notes = list(constant_models(["a", "b", "c"], predicted, ["no", "yes"]))
+    assert notes == ["a predicts no on each of the 2 rows of the pool."]

@@ -19,6 +19,7 @@ def test_models_are_ordered_and_pairs_follow():
     assert found.order.tolist() == [1, 0, 2]
     assert found.gap.tolist() == pytest.approx([0.2, 0.2, 0.0])
     assert found.decided.tolist() == [True, True, False]
+    assert truth([0.5] * 40 + [0.9]).order.tolist() == [40, *range(40)]
 
 
 def test_parts_hold_decided_pairs_only():

@@ -132,6 +132,8 @@ def test_more_labels_are_forecast_from_the_outlook():
     assert belief.forecast(belief.within()).low == 0
     assert 0 < belief.forecast(0.99).low <= belief.forecast(0.999).low
     assert belief.forecast(0.99) == belief.forecast(0.99)
+    unknown = Draws(drawn)
+    assert (unknown.forecast(unknown.within()).low, unknown.forecast(0.99)) == (0, None)
 
 
 def test_a_mean_over_sets_is_drawn_set_by_set():

@@ -207,13 +207,13 @@ def test_rows_that_are_all_near_an_end_leave_room():
 
 
 def test_rows_of_a_cluster_say_less():
-    """Thirty rows in ten clusters that are all right or all wrong are ten rows; uneven clusters are fewer still."""
+    """Thirty rows in ten clusters that are all right or all wrong are ten rows; clusters of 4, 1 and 1 are 36 / 18."""
     outcomes = np.array([[1.0] * 7 + [0.0] * 3])
     thrice = mean_belief(np.repeat(outcomes, 3, axis=1), np.repeat(np.arange(10), 3))
     assert np.array(thrice) == pytest.approx(np.array(mean_belief(outcomes)))
-    rows = np.random.default_rng(0).random((1, 60))
-    even, uneven = (mean_belief(rows, clusters) for clusters in (np.arange(60) // 3, np.maximum(np.arange(60) - 40, 0)))
-    assert uneven.high[0] - uneven.low[0] > even.high[0] - even.low[0]
+    uneven = mean_belief(np.array([[1.0, 1, 1, 1, 1, 0]]), np.array([0, 0, 0, 0, 1, 2]))
+    two = scipy.stats.beta(2 * 5 / 6 + 1, 2 / 6 + 1)
+    assert [uneven.low[0], uneven.high[0]] == pytest.approx(two.ppf([0.025, 0.975]), abs=1e-10)
 
 
 def beta(rng, mean, sd, shape):

@@ -47,6 +47,12 @@ def test_a_goal_that_is_reached_needs_no_label():
     assert forecast_labels(now, np.random.default_rng(0), 0.9, 0.0, now=0.89).low >= 1
 
 
+def test_within_a_wide_margin_one_label_is_enough():
+    """However little is known of the difference, it does not count."""
+    level = two_models(0.0, 0.01)
+    assert forecast_labels(level, np.random.default_rng(0), 0.9, 1.0) == Forecast(1, 1, AHEAD, 0.9)
+
+
 def test_models_far_behind_change_nothing_but_the_draws():
     """A hundred of them are not drawn; the range is that of the two ahead, up to a step or two."""
     two = two_models(0.05, 0.01)

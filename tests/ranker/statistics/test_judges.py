@@ -83,6 +83,7 @@ def test_a_judge_may_have_any_scale_and_anything_any_order(seed, factor, shift):
 
 NOTHING = {
     "one mark": lambda marks: np.full(marks.shape[1:], 3.0),
+    "zeros": lambda marks: np.zeros(marks.shape[1:]),
     "the same of all models": lambda marks: np.tile(np.arange(marks.shape[2]), (marks.shape[1], 1)).astype(float),
     "a copy": lambda marks: marks[0] * 2 - 1,
     "no mark": lambda marks: np.full(marks.shape[1:], np.nan),

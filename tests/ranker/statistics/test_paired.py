@@ -159,6 +159,7 @@ def test_the_interval_of_a_mean_is_wilsons():
     assert found.low == pytest.approx(scipy.optimize.brentq(off, 0.01, value))
     assert found.high == pytest.approx(scipy.optimize.brentq(off, value, 0.9999))
     assert of_mean(0.0, 0.0, 299).high == pytest.approx(1 - of_mean(1.0, 0.0, 299).low)
+    assert of_mean(1.0, 0.0, 2).low == pytest.approx(1 / (1 + scipy.stats.t.ppf(0.975, 2) ** 2 / 3))
 
 
 def test_the_interval_is_of_counts_where_the_test_is_mcnemars():

@@ -12,7 +12,7 @@ from servers import serving, tokens_of
 
 from ranker.errors import StoreError, UsageError
 from ranker.sources.endpoint.asking import in_order
-from ranker.sources.endpoint.client import Client, NotKept, RowError, Server, ServerError, is_loopback
+from ranker.sources.endpoint.client import Client, NotKept, RowError, Server, ServerError, Share, is_loopback
 from ranker.sources.endpoint.journal import FILE, Journal, request_name
 from ranker.sources.endpoint.options import EndpointOptions
 from ranker.sources.endpoint.replies import BadReply, Reply, parse_reply
@@ -118,6 +118,16 @@ def test_a_model_that_is_not_there_is_asked_for_again(tmp_path):
             assert len(server.requests) == requests
 
 
+def test_a_refusal_that_is_not_to_be_kept_is_asked_for_again():
+    """A server that could not answer a first request may do so later."""
+    with serving(wrong=deque(["400"])) as server:
+        client = client_of(server)
+        with pytest.raises(RowError):
+            client.ask("m", "/completions", BODY, "", keep_refusals=False)
+        assert ask(client).text
+        assert len(server.requests) == 2
+
+
 @pytest.mark.parametrize("status", ["401", "403"])
 def test_a_wrong_key_is_never_tried_again(status):
     """The server counts as one that cannot be asked."""
@@ -176,9 +186,11 @@ def test_headers_that_never_end_are_cut_off():
 
 
 def test_no_server_is_no_reason_to_wait():
-    """An address where nothing listens is refused at the first attempt."""
+    """An address where nothing listens is refused at the first attempt, which costs no tokens."""
+    client = client_of("http://127.0.0.1:9/v1")
     with pytest.raises(ServerError, match=r"127.0.0.1:9 cannot be reached: .*refused"):
-        ask(client_of("http://127.0.0.1:9/v1"))
+        ask(client)
+    assert client.journal.spent("run") == (1, 0)
 
 
 @pytest.mark.parametrize("change", ["other model", "other fingerprint"])
@@ -227,6 +239,32 @@ def test_a_budget_of_tokens_is_never_exceeded():
         used = sum(len(tokens_of(body["prompt"])) + 1 for _, body, _ in server.requests)
         assert 500 < used <= 1_000
         assert client.journal.spent("run") == (len(server.requests), used)
+
+
+def test_a_share_holds_its_last_request_and_token():
+    """And what a request did not need is given back."""
+    share = Share(2, 100)
+    assert not share.take(101)
+    assert share.take(60)
+    assert share == Share(1, 40, 1)
+    share.settle(60, 10)
+    assert share == Share(1, 90, 0)
+    assert share.take(90)
+    assert not share.take(0)
+
+
+def test_a_share_counts_tokens_as_the_server_does():
+    """Requests wait for those in flight, which may need less than their most; then the share is spent."""
+    with serving() as server:
+        client, share = client_of(server, concurrency=4), Share(6, 400)
+        asked = in_order(
+            client, lambda n: client.ask("m", "/completions", {**BODY, "prompt": f"row {n}"}, "", share=share), range(7)
+        )
+        with pytest.raises(RowError, match="the model's share of the budget is spent") as failed:
+            list(asked)
+        assert failed.value.spent
+        assert share == Share(0, 400 - sum(len(tokens_of(body["prompt"])) + 1 for _, body, _ in server.requests))
+        assert len(server.requests) == 6
 
 
 def test_many_requests_at_a_time():
