@@ -7,7 +7,9 @@ from refusals import refuses
 from factors import BUILTIN
 from factors.registry import Factor
 from ranker.errors import UsageError
+from ranker.results.evaluation import MethodResult
 from ranker.results.table import ScoreTable
+from ranker.scoring import evaluation
 from ranker.scoring.evaluation import evaluate
 from ranker.statistics import intervals
 from ranker.statistics.pool import Pool, Targets
@@ -361,3 +363,10 @@ def test_models_that_cannot_be_ordered():
         evaluate(table(np.zeros((1, 1, 20)), ["ACC"], [0.7]))
     with refuses(UsageError, option="models", value=None):
         evaluate(table(np.zeros((2, 1, 20)), ["ACC"], [0.7, 0.7]))
+
+
+def test_fewer_labels_that_did_better_by_chance_are_not_what_a_pool_is_worth():
+    """A curve may fall; only more labels than there are can be needed."""
+    alone = MethodResult("ACC", "baseline", 0.8, *[0.0] * 7, curve={5: 0.95, 10: 0.8, 20: 0.9})
+    (note,) = evaluation._label_worth_note([alone, MethodResult("SURROGATE", "pool", 0.9, *[0.0] * 7)], 10)
+    assert note.endswith(". ACC needs 11 to 20 labels to reach the 90.0 % of SURROGATE.")

@@ -6,7 +6,7 @@ from scipy.optimize import minimize
 
 from ranker.statistics import posterior_samples
 from ranker.statistics.patterns import CONSTANT, fold, gather_answers
-from ranker.statistics.posterior_samples import distrust_probability, sample_posterior
+from ranker.statistics.posterior_samples import PosteriorSamples, distrust_probability, sample_posterior
 
 NONE = np.zeros(0, dtype=np.int64)
 
@@ -251,3 +251,13 @@ def test_labels_are_a_softmax_of_the_vote():
     odds = np.exp([0.5 + 1.0 * 0.5, 2.0 * 3.0, -0.5])
     found = one.labels(np.array([[0, 1]]), np.array([[0.5, 3.0]]))[:, 0, 0]
     assert found == pytest.approx(odds / odds.sum(), rel=1e-6)
+
+
+def test_labels_of_many_rows_are_computed_part_by_part(monkeypatch):
+    """Two of seven rows at a time, the last one alone; with strengths and silence."""
+    rng = np.random.default_rng(0)
+    samples = PosteriorSamples(rng.normal(size=(5, 3)), rng.normal(size=(5, 2)), np.zeros(5, dtype=bool))
+    predicted, strength = rng.integers(-1, 2, (7, 3)), rng.random((7, 3))
+    together = samples.labels(predicted, strength)
+    monkeypatch.setattr(posterior_samples, "CHUNK", 2 * 5 * 2)
+    assert samples.labels(predicted, strength) == pytest.approx(together, abs=1e-6)

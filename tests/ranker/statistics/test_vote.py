@@ -277,6 +277,15 @@ def test_without_a_label_agreement_decides():
     assert 0.55 < found.better[0, 5] < 0.99
 
 
+def test_noise_between_worlds_that_trust_no_model_is_shrunk_and_their_mean_stays():
+    """Before a label they say nothing of the models, so there only noise tells these apart."""
+    found = believe(fold(crowd(0.9, 0.75), 2), NONE, NONE)
+    apart = found.worlds.apart
+    before, after = found.accuracies[apart].mean(axis=0), found.values[apart].mean(axis=0)
+    assert after.mean() == pytest.approx(before.mean())
+    assert np.ptp(after) < 0.1 * np.ptp(before)
+
+
 @pytest.mark.parametrize("shares", [(0.97, 0.5), (0.7, 0.6)])
 def test_where_models_agree_too_unevenly_or_too_rarely_nothing_is_believed_before_labels_speak(shares):
     """Five that say nearly the same may share a shortcut: they are as likely to be the worse ones."""
