@@ -6,11 +6,14 @@ import logging
 import signal
 import string
 from collections.abc import Callable
+from importlib import metadata
 from pathlib import Path
+from types import SimpleNamespace
 
 import hypothesis
 import pytest
 
+from ranker.tasks.base import ANSWERS_GROUP
 from ranker.tasks.classes import ClassificationTask
 
 if hasattr(signal, "SIGHUP"):
@@ -26,12 +29,9 @@ LIMIT = 40
 """Tokens that the tiny models take, where their positions have an end."""
 
 SIZES = {
-    "hidden_size": 16,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 2,
-    "intermediate_size": 32,
+    "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32,
     "max_position_embeddings": LIMIT,
-}
+}  # fmt: skip
 RELATIVE = {"relative_attention": True, "pos_att_type": ["p2c", "c2p"], "position_biased_input": False}
 
 ENCODERS = {
@@ -107,21 +107,12 @@ FORMS = {
     "qwen": ("$A:0", "$A:0 $B:0"),
 }
 SPECIAL = {
-    "cls_token": "[CLS]",
-    "pad_token": "[PAD]",
-    "sep_token": "[SEP]",
-    "unk_token": "[UNK]",
-    "mask_token": "[MASK]",
-}
+    "cls_token": "[CLS]", "pad_token": "[PAD]", "sep_token": "[SEP]", "unk_token": "[UNK]", "mask_token": "[MASK]",
+}  # fmt: skip
 
 
 def make_tokenizer(kind: str, form: str = "bert"):
-    """A fast tokenizer with a small vocabulary: single characters, some words, and endings.
-
-    Args:
-        kind: "wordpiece" (BERT's), "bpe" (byte-level, RoBERTa's) or "unigram" (SentencePiece's).
-        form: how special tokens are put around the segments.
-    """
+    """Build a fast tokenizer: "wordpiece", "bpe" or "unigram", with special tokens put around the segments."""
     from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
     from transformers import PreTrainedTokenizerFast
 
@@ -132,8 +123,8 @@ def make_tokenizer(kind: str, form: str = "bert"):
         tokenizer = Tokenizer(models.WordPiece({piece: i for i, piece in enumerate(pieces)}, unk_token="[UNK]"))
         tokenizer.normalizer, tokenizer.pre_tokenizer = normalizers.BertNormalizer(), pre_tokenizers.BertPreTokenizer()
     elif kind == "bpe":
-        whole = [start + word for word in WORDS for start in ("Ġ", "")]
-        merges = dict.fromkeys((word[:i], word[i]) for word in whole for i in range(1, len(word)))
+        tokens = [start + word for word in WORDS for start in ("Ġ", "")]
+        merges = dict.fromkeys((word[:i], word[i]) for word in tokens for i in range(1, len(word)))
         pieces = [*special, *sorted(pre_tokenizers.ByteLevel.alphabet()), *map("".join, merges)]
         tokenizer = Tokenizer(models.BPE({piece: i for i, piece in enumerate(pieces)}, list(merges)))
         tokenizer.pre_tokenizer, tokenizer.decoder = (
@@ -160,16 +151,7 @@ def make_checkpoint(
     seed: int = 0,
     **changes: object,
 ) -> Path:
-    """A checkpoint with random weights, saved in a folder.
-
-    Args:
-        folder: where it goes.
-        name: one of ENCODERS or OTHERS.
-        labels: of its outputs; None leaves two without names.
-        head: of the network, as transformers names it.
-        seed: of its weights.
-        changes: to the configuration.
-    """
+    """Save a checkpoint with random weights in a folder, its configuration changed by `changes`; return the folder."""
     import torch
     import transformers
 
@@ -191,15 +173,9 @@ def make_checkpoint(
 
 
 LM_SIZES = {
-    "hidden_size": 16,
-    "intermediate_size": 32,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 2,
-    "num_key_value_heads": 1,
-    "head_dim": 8,
-    "max_position_embeddings": 256,
-    "initializer_range": 0.4,
-}
+    "hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2,
+    "num_key_value_heads": 1, "head_dim": 8, "max_position_embeddings": 256, "initializer_range": 0.4,
+}  # fmt: skip
 SLIDING = {"sliding_window": 8, "layer_types": ["sliding_attention", "full_attention"]}
 LMS = {
     "llama": ("LlamaConfig", LM_SIZES, "CausalLM"),
@@ -215,15 +191,7 @@ CHAT = (
 
 
 def make_lm(folder: Path, kind: str = "llama", chat: str | None = CHAT, seed: int = 0, **changes: object) -> Path:
-    """A language model with random weights, saved in a folder.
-
-    Args:
-        folder: where it goes.
-        kind: one of LMS.
-        chat: its chat template; None for none.
-        seed: of its weights.
-        changes: to the configuration.
-    """
+    """Save a language model with random weights, one of LMS, with a chat template if any; return its folder."""
     import torch
     import transformers
     from tokenizers import processors
@@ -253,10 +221,7 @@ def make_lm(folder: Path, kind: str = "llama", chat: str | None = CHAT, seed: in
 
 @pytest.fixture(autouse=True)
 def _logging_as_it_was() -> None:
-    """The program sets up logging for its whole process, which in the tests goes on: each finds it as it was at first.
-
-    It is put back before a test, since a fixture of the whole module may have run the program.
-    """
+    """Put logging back as it was before each test, since the program sets it up for its whole process."""
     logger = logging.getLogger("ranker")
     logger.handlers, logger.propagate = [], True
     logger.setLevel(logging.NOTSET)  # which, unlike the attribute, also empties what loggers remember of levels
@@ -267,6 +232,23 @@ def _one_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """The program works in this process, on one core: what a test patches would not be patched in other processes."""
     monkeypatch.setattr("ranker.runtime.executors.processes.cores", lambda: 1)
     monkeypatch.setattr("ranker.commands.arguments.ISOLATED", False)
+
+
+@pytest.fixture
+def registered_tags(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Register the kind of the taggers' answers as an installed package does."""
+    find, point = metadata.entry_points, SimpleNamespace(name="word-tags", value="tag_guest:Tags")
+    monkeypatch.setattr(
+        metadata, "entry_points", lambda group: [point] if group == ANSWERS_GROUP else find(group=group)
+    )
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rank_models: Callable[..., tuple[int, str, str]]):
+    """The program in a folder, and with a store, of the test: arguments -> (exit status, stdout, stderr)."""
+    monkeypatch.setenv("RANK_MODELS_STORE", str(tmp_path / "store"))
+    monkeypatch.chdir(tmp_path)
+    return rank_models
 
 
 @pytest.fixture
@@ -285,12 +267,12 @@ def rank_models(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, 
 @pytest.fixture(scope="session")
 def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     """The folder of a tiny checkpoint, by the encoder's name; do not change what is in it."""
-    made: dict[str, Path] = {}
+    folders: dict[str, Path] = {}
 
     def get(name: str = "bert") -> Path:
-        if name not in made:
-            made[name] = make_checkpoint(tmp_path_factory.mktemp(name), name)
-        return made[name]
+        if name not in folders:
+            folders[name] = make_checkpoint(tmp_path_factory.mktemp(name), name)
+        return folders[name]
 
     return get
 
@@ -298,12 +280,12 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path
 @pytest.fixture(scope="session")
 def lm(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     """The folder of a tiny language model, by its kind; do not change what is in it."""
-    made: dict[str, Path] = {}
+    folders: dict[str, Path] = {}
 
     def get(kind: str = "llama") -> Path:
-        if kind not in made:
-            made[kind] = make_lm(tmp_path_factory.mktemp(kind) / kind, kind, seed=7 if kind == "t5" else 0)
-        return made[kind]
+        if kind not in folders:
+            folders[kind] = make_lm(tmp_path_factory.mktemp(kind) / kind, kind, seed=7 if kind == "t5" else 0)
+        return folders[kind]
 
     return get
 
@@ -314,11 +296,7 @@ PREPARED: list[int] = []
 
 @pytest.fixture
 def bert_server() -> None:
-    """A server of processes that has imported what checkpoints of BERT need.
-
-    A server imports what its first run needs. Where that run was one of toys, each guest would import four seconds of
-    transformers by itself.
-    """
+    """Start a server of processes that has imported transformers, so that guests of its first run need not do so."""
     from multiprocessing import forkserver
 
     from ranker.runtime.executors.processes import PRELOADED, processes_with
@@ -336,12 +314,12 @@ def classifier(checkpoint: Callable[[str], Path]):
     """A loaded tiny classifier, by the encoder's name; its labels are those of NLI, three ways."""
     from ranker.sources.hf.classifiers import Classifier
 
-    made: dict[str, Classifier] = {}
+    classifiers: dict[str, Classifier] = {}
 
     def get(name: str = "bert") -> Classifier:
-        if name not in made:
-            made[name] = Classifier.load(checkpoint(name), TASK)
-        return made[name]
+        if name not in classifiers:
+            classifiers[name] = Classifier.load(checkpoint(name), TASK)
+        return classifiers[name]
 
     return get
 

@@ -43,10 +43,10 @@ def count(arguments: list[str], store: Path) -> Counter[str]:
     """
     counted: Counter[str] = Counter()
 
-    def hook(event: str, given: tuple[object, ...]) -> None:
-        if event not in ("open", "os.listdir", "os.scandir") or not isinstance(given[0], (str, os.PathLike)):
+    def hook(event: str, event_arguments: tuple[object, ...]) -> None:
+        if event not in ("open", "os.listdir", "os.scandir") or not isinstance(event_arguments[0], (str, os.PathLike)):
             return
-        path = Path(os.path.abspath(given[0]))
+        path = Path(os.path.abspath(event_arguments[0]))
         if SUITE not in path.parents and store not in path.parents:
             return
         if event == "open":
@@ -74,27 +74,27 @@ def count(arguments: list[str], store: Path) -> Counter[str]:
 def counting(function, counted, name):
     """The function, each call of which is counted."""
 
-    def wrapped(*given, **named):
+    def wrapped(*flags, **options):
         counted[name] += 1
-        return function(*given, **named)
+        return function(*flags, **options)
 
     return wrapped
 
 
 @pytest.fixture(scope="module")
 def counted(tmp_path_factory):
-    """What a second decision over ten labelled rows and a pool of 200 does, the first of which filled the store."""
+    """Count the work of a second decision over ten labelled rows and a pool of 200, once the first filled the store."""
     folder = tmp_path_factory.mktemp("counters").resolve()
     rows = [json.loads(line) for line in gzip.decompress(SAMPLE.read_bytes()).decode().splitlines()]
     texts = [dict(zip(("premise", "hypothesis"), row["segments"], strict=True)) for row in rows]
     labelled = [{**text, "label": row["label"]} for text, row in zip(texts, rows, strict=True)][::60]
     pool = [text for n, text in enumerate(texts) if n % 60][:200]
-    for name, some in (("ten.jsonl", labelled), ("pool.jsonl", pool)):
-        (folder / name).write_text("".join(json.dumps(row) + "\n" for row in some), encoding="utf-8")
+    for name, examples in (("ten.jsonl", labelled), ("pool.jsonl", pool)):
+        (folder / name).write_text("".join(json.dumps(row) + "\n" for row in examples), encoding="utf-8")
     arguments = ["--data", "ten.jsonl", "--pool", "pool.jsonl", "--models", "hans-sub-mini", "--attribution", "none"]
-    for more in (("--no-isolate", "--workers", "1"), ()):  # a process for each model would cost more than its answers
+    for flags in (("--no-isolate", "--workers", "1"), ()):  # a process for each model would cost more than its answers
         done = subprocess.run(
-            [sys.executable, __file__, *arguments, *more, "--store", str(folder / "store")],
+            [sys.executable, __file__, *arguments, *flags, "--store", str(folder / "store")],
             cwd=folder,
             env={**os.environ, "PYTHONPATH": str(ROOT)},
             capture_output=True,

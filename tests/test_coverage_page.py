@@ -40,11 +40,11 @@ def test_every_table_and_figure_has_its_row(paper):
 def test_every_row_has_a_grade_and_says_why():
     """Of those that the page explains; what cannot be had has a reason, and what a command gives has the command."""
     assert [name for name, _ in re.findall(r"(?m)^\| ([\w ]+) \| (\w.*) \|$", PAGE.split("## ")[0])][1:] == [*GRADES]
-    for item, grade, command, shown in ROWS:
-        assert set(grade.split(", ")) <= set(GRADES), item
-        assert shown, item
-        assert ("by command" not in grade) or command, item
-        assert ("checkout only" in command) == ("python -m experiments" in command), item
+    for row, grade, command, evidence in ROWS:
+        assert set(grade.split(", ")) <= set(GRADES), row
+        assert evidence, row
+        assert ("by command" not in grade) or command, row
+        assert ("checkout only" in command) == ("python -m experiments" in command), row
 
 
 def test_what_shows_a_row_is_there():
@@ -102,15 +102,15 @@ def test_every_command_that_is_not_run_here_was_run_elsewhere():
 
 
 def printed(row):
-    """What a row says that its command prints."""
-    (said,) = re.findall(r"prints ((?:`[^`]+`(?: and )?)+)", row[3])
-    return re.findall(r"`([^`]+)`", said)
+    """Return what a row says that its command prints."""
+    (printed,) = re.findall(r"prints ((?:`[^`]+`(?: and )?)+)", row[3])
+    return re.findall(r"`([^`]+)`", printed)
 
 
 @pytest.mark.few(1)
 @pytest.mark.parametrize("command", RUN)
 def test_a_command_that_needs_no_model_runs(folder, rank_models, command):
-    """It ends well, and prints what each row that is rebuilt by it says, whatever the white space between."""
+    """Each command ends well, and prints what each row that is rebuilt by it says, whatever the white space between."""
     status, out, err = rank_models(*shlex.split(command)[1:])
     assert not status, err
     assert out.strip()

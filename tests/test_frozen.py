@@ -67,26 +67,12 @@ COMMANDS = {
     "lime": [["--ood", "hans-sub", "--limit", "20", "--probe", "10", "--attribution", "lime", "--methods", "all"]],
     "ranking": [
         [
-            "--ood",
-            "hans-sub",
-            "--limit",
-            "20",
-            "--probe",
-            "10",
-            "--draws",
-            "100",
-            "--methods",
-            "AVG-CONF",
-            "--attribution",
-            "occlusion",
-            "--models",
-            *FOUR,
-            "--workers",
-            "1",
+            "--ood", "hans-sub", "--limit", "20", "--probe", "10", "--draws", "100", "--methods", "AVG-CONF",
+            "--attribution", "occlusion", "--models", *FOUR, "--workers", "1",
         ]
     ],
     "demo": [["--ood", "hans-sub", "--probe", "10", "--methods", "all"]],
-}
+}  # fmt: skip
 """Frozen file -> the commands whose answers are in it, without `rank-models`."""
 
 QUICK = ("explained", "decisions", "decisions-by-default", "ranking")
@@ -110,10 +96,7 @@ def slow(tmp_path_factory):
 
 @pytest.mark.parametrize("name", QUICK)
 def test_numbers_are_as_frozen(quick, name):
-    """Scores of single words, decisions with and without a pool, and a ranking by occlusion are what they were.
-
-    A ranking by LIME takes as long as all of these; `test_a_ranking_by_lime_is_as_frozen` is slow.
-    """
+    """Scores of single words, decisions with and without a pool, and a ranking by occlusion are what they were."""
     compare(name, quick[name])
 
 
@@ -140,7 +123,7 @@ def test_numbers_are_as_frozen_with_any_number_of_workers(tmp_path, workers):
 
 @pytest.mark.slow
 def test_numbers_are_as_frozen_after_five_interruptions(tmp_path):
-    """What a run had found when somebody pressed Ctrl-C is what the next one starts from."""
+    """Rows found before a Ctrl-C are those that the next run starts from."""
     rng, rows = random.Random(0), 0
     for _ in range(5):
         run = subprocess.Popen([sys.executable, __file__, "demo"], cwd=tmp_path, env=environment(),
@@ -148,9 +131,9 @@ def test_numbers_are_as_frozen_after_five_interruptions(tmp_path):
         time.sleep(rng.uniform(15, 25))
         run.send_signal(signal.SIGINT)
         assert run.wait(timeout=600), "it was not interrupted: the machine is too fast for these moments"
-        known = sum(one.rows for one in contents(tmp_path / "store"))
-        assert known > rows
-        rows = known
+        stored = sum(entry.rows for entry in contents(tmp_path / "store"))
+        assert stored > rows
+        rows = stored
     compare("demo", made(tmp_path, ["demo"])["demo"])
 
 
@@ -169,8 +152,8 @@ def made(folder, names):
     texts = [dict(zip(("premise", "hypothesis"), row["segments"], strict=True)) for row in rows]
     labelled = [{**text, "label": row["label"]} for text, row in zip(texts, rows, strict=True)][::60]
     pool = [text for n, text in enumerate(texts) if n % 60][:200]
-    for file, some in (("ten.jsonl", labelled), ("pool.jsonl", pool)):
-        (folder / file).write_text("".join(json.dumps(row) + "\n" for row in some), encoding="utf-8")
+    for file, examples in (("ten.jsonl", labelled), ("pool.jsonl", pool)):
+        (folder / file).write_text("".join(json.dumps(row) + "\n" for row in examples), encoding="utf-8")
     done = subprocess.run(
         [sys.executable, __file__, *names], cwd=folder, env=environment(), capture_output=True, text=True
     )
@@ -179,58 +162,60 @@ def made(folder, names):
 
 
 def environment():
-    """That of this process, in which others find the packages under test, and noise where this process has it."""
+    """Return this process's environment, with the packages under test, and noise if this process has it."""
     return {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
 
 
-def compare(name, here):
+def compare(name, current):
     """Hold answers to the frozen ones; the flag that refreshes golden files writes these anew."""
-    here = [numbers(answer) for answer in here]
+    current = [numbers(answer) for answer in current]
     file, versions = FROZEN / f"{name}.json", {library: metadata.version(library) for library in LIBRARIES}
     if os.environ.get(REFRESH):
-        file.write_text(written(here) + "\n", encoding="utf-8")
+        file.write_text(written(current) + "\n", encoding="utf-8")
         (FROZEN / "versions.json").write_text(json.dumps(versions, indent=1) + "\n", encoding="utf-8")
-    wrong = list(differences(json.loads(file.read_text(encoding="utf-8")), json.loads(json.dumps(here)), name))
+    wrong = list(differences(json.loads(file.read_text(encoding="utf-8")), json.loads(json.dumps(current)), name))
     frozen_with = json.loads((FROZEN / "versions.json").read_text(encoding="utf-8"))
-    others = {library: (frozen_with[library], versions[library]) for library in LIBRARIES}
-    others = {library: both for library, both in others.items() if both[0] != both[1]}
-    why = f"; other versions than frozen with, which may be why: {others}" if others else ""
-    assert not wrong, f"{len(wrong)} differences{why}:\n" + "\n".join(wrong[:20])
+    changed = {library: (frozen_with[library], versions[library]) for library in LIBRARIES}
+    changed = {library: pair for library, pair in changed.items() if pair[0] != pair[1]}
+    text = f"; other versions than frozen with, which may be why: {changed}" if changed else ""
+    assert not wrong, f"{len(wrong)} differences{text}:\n" + "\n".join(wrong[:20])
 
 
 def numbers(answer):
-    """What is frozen of an answer: all but sentences, and what depends on the machine or the place."""
-    kept = {key: numbers(value) if key in PARTS else value for key, value in answer.items() if key not in SENTENCES}
-    return kept | {key: sorted(answer[key]) for key in ("left_out", "failures") if key in answer}
+    """Return what is frozen of an answer: all but sentences, and what depends on the machine or the place."""
+    remaining = {
+        key: numbers(value) if key in PARTS else value for key, value in answer.items() if key not in SENTENCES
+    }
+    return remaining | {key: sorted(answer[key]) for key in ("left_out", "failures") if key in answer}
 
 
-def differences(frozen, here, place, tolerance=TOLERANCE):
-    """Where two answers differ, a line each: numbers by more than the tolerance, all else at all."""
-    if isinstance(frozen, dict) and isinstance(here, dict):
+def differences(frozen, current, place, tolerance=TOLERANCE):
+    """List where two answers differ, a line each: numbers by more than the tolerance, all else at all."""
+    if isinstance(frozen, dict) and isinstance(current, dict):
         tolerance = SINGLE if frozen.get("kind") == "pool" else tolerance
-        for key in dict.fromkeys([*frozen, *here]):
-            if key in frozen and key in here:
-                yield from differences(frozen[key], here[key], f"{place}.{key}", tolerance)
+        for key in dict.fromkeys([*frozen, *current]):
+            if key in frozen and key in current:
+                yield from differences(frozen[key], current[key], f"{place}.{key}", tolerance)
             else:
                 yield f"{place}.{key}: only {'frozen' if key in frozen else 'here'}"
-    elif isinstance(frozen, list) and isinstance(here, list):
-        if len(frozen) != len(here):
-            yield f"{place}: {len(frozen)} items frozen, {len(here)} here"
-        for n, both in enumerate(zip(frozen, here, strict=False)):
-            yield from differences(*both, f"{place}[{n}]", tolerance)
-    elif float in (type(frozen), type(here)) and {type(frozen), type(here)} <= {float, int}:
-        if not abs(frozen - here) <= tolerance:
-            yield f"{place}: {frozen!r} frozen, {here!r} here"
-    elif frozen != here or type(frozen) is not type(here):
-        yield f"{place}: {frozen!r} frozen, {here!r} here"
+    elif isinstance(frozen, list) and isinstance(current, list):
+        if len(frozen) != len(current):
+            yield f"{place}: {len(frozen)} items frozen, {len(current)} here"
+        for n, pair in enumerate(zip(frozen, current, strict=False)):
+            yield from differences(*pair, f"{place}[{n}]", tolerance)
+    elif float in (type(frozen), type(current)) and {type(frozen), type(current)} <= {float, int}:
+        if not abs(frozen - current) <= tolerance:
+            yield f"{place}: {frozen!r} frozen, {current!r} here"
+    elif frozen != current or type(frozen) is not type(current):
+        yield f"{place}: {frozen!r} frozen, {current!r} here"
 
 
 def written(value, depth=4):
     """JSON with a line for each model, method, pair or cell, so that a diff can be read."""
     inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    if not depth or not any(isinstance(one, (dict, list)) for one in inside):
+    if not depth or not any(isinstance(value, (dict, list)) for value in inside):
         return json.dumps(value, ensure_ascii=False)
-    lines = [written(one, depth - 1) for one in inside]
+    lines = [written(value, depth - 1) for value in inside]
     if isinstance(value, dict):
         lines = [f"{json.dumps(key)}: {line}" for key, line in zip(value, lines, strict=True)]
     first, last = "{}" if isinstance(value, dict) else "[]"
@@ -238,7 +223,7 @@ def written(value, depth=4):
 
 
 @pytest.mark.parametrize(
-    ("frozen", "here", "count"),
+    ("frozen", "current", "count"),
     [
         ([{"a": 1.0}], [{"a": 1.0 + 1e-10}], 0),
         ([{"a": 1.0}], [{"a": 1.0 + 1e-8}], 1),
@@ -250,28 +235,28 @@ def written(value, depth=4):
         ([{"a": 1}, {}], [{"b": 1}], 3),
     ],
 )
-def test_a_difference_is_seen(frozen, here, count):
+def test_a_difference_is_seen(frozen, current, count):
     """A number that is off by more than the tolerance, another name, and what is missing or new are differences."""
-    assert len(list(differences(frozen, here, "it"))) == count
+    assert len(list(differences(frozen, current, "it"))) == count
 
 
 def make(line):
     """The answers that go into a frozen file, whose name may have further options behind it."""
-    name, *more = line.split()
+    name, *models = line.split()
     if name == "table-2":
         from experiments import published, tables
         from ranker.runtime.runtime import Runtime
 
-        known = published.load()
-        exhibit, run = known.tables["2"], tables.Run(runtime=Runtime(store="store"))
-        found = tables.rankings(exhibit, known.tiers["mini"], run)
-        return [dataclasses.asdict(cell) for cell in tables.cells(exhibit, found)]
+        known_tables = published.load()
+        exhibit, run = known_tables.tables["2"], tables.Run(runtime=Runtime(store="store"))
+        rankings = tables.rankings(exhibit, known_tables.tiers["mini"], run)
+        return [dataclasses.asdict(cell) for cell in tables.cells(exhibit, rankings)]
     from ranker.cli import cli
 
     answers = []
     for command in COMMANDS[name]:
         flags = ["--store", "store", "--format", "json", "-o", "answer.json", "--force"]
-        cli.main([*command, *more, *flags], standalone_mode=False)
+        cli.main([*command, *models, *flags], standalone_mode=False)
         answers.append(json.loads(Path("answer.json").read_text(encoding="utf-8")))
     return answers
 
@@ -280,5 +265,5 @@ if __name__ == "__main__":
     from experiments import portable
 
     portable.hold()
-    for each in sys.argv[1:]:
-        Path(f"{each}.json").write_text(json.dumps(make(each)), encoding="utf-8")
+    for name in sys.argv[1:]:
+        Path(f"{name}.json").write_text(json.dumps(make(name)), encoding="utf-8")

@@ -33,10 +33,7 @@ MAY_KNOW["domains"] = tuple(
 )
 MAY_KNOW["cli"] = ("commands", "errors")
 MAY_KNOW["__main__"] = ("cli",)
-UPWARDS = {
-    "ranker.results.result": ("ranker.report.plot", "ranker.report.figures"),
-    "ranker": ("ranker.domains",),
-}
+UPWARDS = {"ranker.results.result": ("ranker.report.plot", "ranker.report.figures"), "ranker": ("ranker.domains",)}
 """A result draws itself when it is asked to, and the public names of a room that an entry point adds are found by name:
 both are imported late, and nothing else points up."""
 MOST_FLOORS, MOST_ARROWS, MOST_FILES = 11, 154, 8
@@ -58,7 +55,7 @@ NAMES = {name_of(file) for package in PACKAGES for file in modules(package)}
 
 
 def is_module(name):
-    """Whether a dotted name is a source file or a package of ours."""
+    """Tell whether a dotted name is a source file or a package of ours."""
     path = ROOT.joinpath(*name.split("."))
     return path.is_dir() or path.with_suffix(".py").is_file()
 
@@ -88,30 +85,30 @@ def imports_of(file, strings=False):
 
 def room_of(name):
     """The room that a module is in: a package or a module at the top of `ranker`, or one of the other packages."""
-    first, *rest = name.split(".")
-    found = [".".join(name.split(".")[:size]) for size in range(1, name.count(".") + 2)]
-    known = [part for part in found if part in NAMES]
-    return first if first != "ranker" or not rest or known == ["ranker"] else ".".join(known[-1].split(".")[:2])
+    first, *inner = name.split(".")
+    prefixes = [".".join(name.split(".")[:size]) for size in range(1, name.count(".") + 2)]
+    modules_of_name = [part for part in prefixes if part in NAMES]
+    return (
+        first
+        if first != "ranker" or not inner or modules_of_name == ["ranker"]
+        else ".".join(modules_of_name[-1].split(".")[:2])
+    )
 
 
 def arrows():
     """(room, room that it imports or names in a string) -> the files that do."""
-    found = {}
+    arrows_found = {}
     for package in PACKAGES:
         for file in modules(package):
-            own = room_of(name_of(file))
+            own_room = room_of(name_of(file))
             for name in imports_of(file, strings=True):
-                if name.partition(".")[0] in PACKAGES and room_of(name) != own:
-                    found.setdefault((own, room_of(name)), []).append(file.relative_to(ROOT).as_posix())
-    return found
+                if name.partition(".")[0] in PACKAGES and room_of(name) != own_room:
+                    arrows_found.setdefault((own_room, room_of(name)), []).append(file.relative_to(ROOT).as_posix())
+    return arrows_found
 
 
 def floors(needs):
-    """What is needed by nothing that it needs, floor by floor from the ground; what lies in a circle has no floor.
-
-    Args:
-        needs: name -> the names that it needs.
-    """
+    """Return the floor of each name from the ground; `needs` maps names to those they need, a circle has none."""
     floor, left = {}, dict(needs)
     while ready := [name for name, below in left.items() if not set(below) & set(left)]:
         floor.update(dict.fromkeys(ready, max(floor.values(), default=-1) + 1))
@@ -120,8 +117,8 @@ def floors(needs):
 
 
 def wrong_imports(room, names):
-    """Those of the imported names that no source in a room of `ranker` may import."""
-    allowed = {"ranker", f"ranker.{room}", *(f"ranker.{known}" for known in MAY_KNOW[room])}
+    """List the imported names that no source in a room of `ranker` may import."""
+    allowed = {"ranker", f"ranker.{room}", *(f"ranker.{room_below}" for room_below in MAY_KNOW[room])}
     for name in names:
         top = name.partition(".")[0]
         if top in PACKAGES and top != "factors" and (top != "ranker" or room_of(name) not in allowed - {"ranker"}):
@@ -131,10 +128,10 @@ def wrong_imports(room, names):
 @pytest.mark.few(3)
 @pytest.mark.parametrize("room", MAY_KNOW)
 def test_a_room_knows_only_what_lies_below_it(room):
-    """What each may import stands in one table; a name in a string, "ranker.x.y:function", is an import, too."""
+    """One table says what each may import; a name in a string, "ranker.x.y:function", is an import, too."""
     files = modules(f"ranker/{room}") or [ROOT / "ranker" / f"{room}.py"]
-    found = {file.name: list(wrong_imports(room, imports_of(file, strings=True))) for file in files}
-    assert {name: wrong for name, wrong in found.items() if wrong} == {}
+    wrong = {file.name: list(wrong_imports(room, imports_of(file, strings=True))) for file in files}
+    assert {name: wrong for name, wrong in wrong.items() if wrong} == {}
 
 
 @pytest.mark.parametrize(
@@ -159,8 +156,8 @@ def test_a_wrong_import_is_seen(room, source):
 def test_attribution_knows_no_kind_of_model():
     """Methods ask what any source may answer: they import what sources owe them, and none of the sources."""
     names = {name for file in modules("ranker/attribution") for name in imports_of(file, strings=True)}
-    known = {".".join(name.split(".")[:3]) for name in names if name.startswith("ranker.sources")}
-    assert known == {"ranker.sources.base", "ranker.sources.packing"}
+    rooms = {".".join(name.split(".")[:3]) for name in names if name.startswith("ranker.sources")}
+    assert rooms == {"ranker.sources.base", "ranker.sources.packing"}
 
 
 def test_every_room_is_in_the_table():
@@ -172,30 +169,30 @@ def test_every_room_is_in_the_table():
 @pytest.mark.more
 def test_the_house_stays_low():
     """No circle of rooms, few floors and arrows, and few files that lie in no room."""
-    found = arrows()
+    all_arrows = arrows()
     rooms = {room_of(name) for name in NAMES}
-    floor = floors({room: [below for above, below in found if above == room] for room in rooms})
+    floor = floors({room: [below for above, below in all_arrows if above == room] for room in rooms})
     assert rooms - set(floor) == set()
     assert max(floor.values()) + 1 <= MOST_FLOORS
-    assert len(found) <= MOST_ARROWS
+    assert len(all_arrows) <= MOST_ARROWS
     assert len(list((ROOT / "ranker").glob("*.py"))) <= MOST_FILES
 
 
 def test_a_circle_has_no_floor():
-    """What needs itself by way of another stands on nothing, and so does what needs that."""
+    """Names that need themselves by way of others stand on nothing, and so do those that need them."""
     assert floors({"a": ["b"], "b": ["c"], "c": ["b"], "d": []}) == {"d": 0}
     assert floors({"a": ["b"], "b": ["c"], "c": []}) == {"c": 0, "b": 1, "a": 2}
 
 
 @pytest.mark.few(1)
 @pytest.mark.parametrize(
-    ("package", "known"), [("factors", ()), ("ranker", ("factors",)), ("experiments", ("factors", "ranker"))]
+    ("package", "allowed"), [("factors", ()), ("ranker", ("factors",)), ("experiments", ("factors", "ranker"))]
 )
-def test_imports_point_one_way(package, known):
+def test_imports_point_one_way(package, allowed):
     """`factors` <- `ranker` <- `experiments`, never the other way."""
-    others = {*PACKAGES} - {package, *known}
-    found = {name for file in modules(package) for name in imports_of(file, strings=True)}
-    assert {name for name in found if name.partition(".")[0] in others} == set()
+    forbidden = {*PACKAGES} - {package, *allowed}
+    imported = {name for file in modules(package) for name in imports_of(file, strings=True)}
+    assert {name for name in imported if name.partition(".")[0] in forbidden} == set()
 
 
 def test_factors_need_numpy_and_the_standard_library_only():
@@ -216,20 +213,20 @@ def test_modules_import_each_other_in_no_circle():
 def test_the_map_names_every_module():
     """`docs/modules.md` says of each what it is for; of commands and formats, of all at once."""
     text = (ROOT / "docs" / "modules.md").read_text(encoding="utf-8")
-    named = set()
+    named_modules = set()
     for section in text.split("\n## ")[1:]:
         room = re.match(r"`([a-z/]+)`", section)[1]
         for cell in re.findall(r"^\| (`.*?`) \|", section, re.MULTILINE):
-            named.update(f"{room}/{name}" for name in re.findall(r"`([^`]+)`", cell))
+            named_modules.update(f"{room}/{name}" for name in re.findall(r"`([^`]+)`", cell))
     files = {file.relative_to(ROOT).as_posix() for package in PACKAGES[:2] for file in modules(package)}
-    folders = {name for name in named if name.endswith("/")}
+    folders = {name for name in named_modules if name.endswith("/")}
     alone = {
         name
         for name in files
         if not name.startswith(tuple(folders)) and not name.endswith(("__init__.py", "__main__.py"))
     }
-    assert alone - named == set()
-    assert {name for name in named if not (ROOT / name).exists()} == set()
+    assert alone - named_modules == set()
+    assert {name for name in named_modules if not (ROOT / name).exists()} == set()
 
 
 @pytest.mark.parametrize(
@@ -261,8 +258,8 @@ def asks_the_mode(source):
 def test_no_code_asks_which_mode_a_result_is_of():
     """A report has one table of renderers; everything else calls what both modes have."""
     files = [file for package in PACKAGES for file in modules(package)]
-    found = {name_of(file): list(asks_the_mode(file.read_text(encoding="utf-8"))) for file in files}
-    assert {name: lines for name, lines in found.items() if lines} == {}
+    asking = {name_of(file): list(asks_the_mode(file.read_text(encoding="utf-8"))) for file in files}
+    assert {name: lines for name, lines in asking.items() if lines} == {}
     assert list(asks_the_mode("if isinstance(found, (int, results.Decision)):\n    pass")) == [1]
 
 
@@ -278,8 +275,8 @@ def test_messages_below_the_command_line_name_parameters():
     """Whoever calls from Python has no flags; `ranker.commands.program` makes flags of parameters for all others."""
     files = [file for package in ("factors", "ranker") for file in modules(package)]
     below = [file for file in files if room_of(name_of(file)) not in ("ranker.commands", "ranker.cli")]
-    found = {file.name: list(named_flags(file.read_text(encoding="utf-8"))) for file in below}
-    assert {name: flags for name, flags in found.items() if flags} == {}
+    with_flags = {file.name: list(named_flags(file.read_text(encoding="utf-8"))) for file in below}
+    assert {name: flags for name, flags in with_flags.items() if flags} == {}
 
 
 def test_a_flag_in_a_string_is_seen():
@@ -312,9 +309,9 @@ def needed_at_once(source):
 
 def heavy_modules(needs):
     """The modules that import a library of extras at once, or one that does."""
-    heavy = {name for name, known in needs.items() if any(below.split(".")[0] in OF_MODELS for below in known)}
-    while more := {name for name, known in needs.items() if known & heavy} - heavy:
-        heavy |= more
+    heavy = {name for name, needed in needs.items() if any(below.split(".")[0] in OF_MODELS for below in needed)}
+    while heavy_too := {name for name, needed in needs.items() if needed & heavy} - heavy:
+        heavy |= heavy_too
     return heavy
 
 
@@ -349,14 +346,16 @@ def test_a_heavy_module_is_seen(source, heavy):
 
 
 @pytest.mark.few(1)
-@pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"], ["ls", "ood"], ["ls", "factors"]])
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["run", "--help"], ["store", "prune", "--help"], ["ls", "ood"], ["ls", "factors"]]
+)
 def test_answers_about_itself_load_nothing_heavy(arguments):
     """Help and lists answer at once: none of the heavy libraries is imported."""
     code = (
         "import sys, runpy; sys.argv = ['rank-models', *sys.argv[1:]]\n"
         "try: runpy.run_module('ranker', run_name='__main__')\n"
         "except SystemExit: pass\n"
-        f"print([name for name in {HEAVY} if name in sys.modules], file=sys.stderr)"
+        f"print([name for name in {(*HEAVY, 'pandas')} if name in sys.modules], file=sys.stderr)"
     )
     ran = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True)
     assert ran.stderr.strip() == "[]"

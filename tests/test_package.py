@@ -1,4 +1,4 @@
-"""What is published: the files of the wheel, its size, its extras, and what says where it comes from."""
+"""Publication: the files of the wheel, its size, its extras, and where it says it comes from."""
 
 import ast
 import configparser
@@ -40,7 +40,7 @@ def packages(*names):
 
 @pytest.fixture
 def settings():
-    """What setup.cfg says."""
+    """Read setup.cfg."""
     parsed = configparser.ConfigParser()
     parsed.read(ROOT / "setup.cfg", encoding="utf-8")
     return parsed
@@ -56,20 +56,22 @@ def wheel_files(monkeypatch):
     build.ensure_finalized()
     build.editable_mode = False
     modules = {module: file for _, module, file in build.find_all_modules()}
-    data = {Path(package.replace(".", "/"), name): Path(source, name)
+    data_files = {Path(package.replace(".", "/"), name): Path(source, name)
             for package, source, _, names in build.data_files for name in names}  # fmt: skip
-    return modules, data
+    return modules, data_files
 
 
 def test_the_wheel_is_small(wheel_files):
     """Below 20 MB, compressed as a wheel is."""
-    modules, data = wheel_files
-    assert sum(len(zlib.compress(Path(file).read_bytes())) for file in (*modules.values(), *data.values())) < MOST_BYTES
+    modules, data_files = wheel_files
+    assert (
+        sum(len(zlib.compress(Path(file).read_bytes())) for file in (*modules.values(), *data_files.values()))
+        < MOST_BYTES
+    )
 
 
 def test_the_wheel_holds_the_suites_of_the_demo(wheel_files):
-    """The checkout has a suite for each embedded set and two across architectures; the wheel has those that README and
-    the tutorial run."""
+    """The wheel has the suites that README and the tutorial run, and the checkout more."""
     held = {place.parts[3] for place in wheel_files[1] if place.match("ranker/data/suites/*/suite.json")}
     assert held == {"hans-sub-mini", "hans-con-mini", "paws-mini"}
     of_sets = {f"{name}-mini" for name in embedded.cards()}
@@ -108,9 +110,9 @@ def test_each_extra_that_is_named_exists(settings):
     files = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
     files += [path for name in ("factors", "ranker", "experiments", "benchmarks") for path in (ROOT / name).rglob("*")]
     texts = [path.read_text(encoding="utf-8") for path in files if path.suffix in (".md", ".py", ".toml", ".html")]
-    named = {extra for text in texts for extra in re.findall(r"rank-models\[(\w+)\]", text)}
-    assert named
-    assert named <= settings["options.extras_require"].keys() - DEVELOPMENT
+    extras = {extra for text in texts for extra in re.findall(r"rank-models\[(\w+)\]", text)}
+    assert extras
+    assert extras <= settings["options.extras_require"].keys() - DEVELOPMENT
 
 
 def imported():

@@ -73,13 +73,13 @@ def help_texts(command, name):
 
 def prose():
     """Room -> its paragraphs, each with its place."""
-    found = {"help": [*help_texts(cli, "rank-models"), *help_texts(experiments, "experiments")]}
+    texts_of = {"help": [*help_texts(cli, "rank-models"), *help_texts(experiments, "experiments")]}
     for room, paths in {"front": [ROOT / name for name in FRONT], "docs": PAGES}.items():
         pages = {path.relative_to(ROOT): path.read_text(encoding="utf-8") for path in paths}
-        found[room] = [
+        texts_of[room] = [
             (f"{path}:{line}", text) for path, page in pages.items() for line, text in paragraphs(page) if text
         ]
-    return found
+    return texts_of
 
 
 PROSE = prose()
@@ -95,7 +95,7 @@ def broken(room):
         for rule, breaks in RULES.items():
             places[rule] += [f"{place}: {sentence}" for sentence in sentences(text) if breaks(sentence)]
         places["proselint"] += [
-            f"{place}: {found.check_result.message}" for found in LintFile(place, text).lint(CHECKS)
+            f"{place}: {fault.check_result.message}" for fault in LintFile(place, text).lint(CHECKS)
         ]
     return places
 

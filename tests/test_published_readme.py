@@ -21,7 +21,7 @@ def test_links_lead_somewhere_outside_of_the_repository(tmp_path):
     subprocess.run(["bash", "-ec", textwrap.dedent(script)], cwd=tmp_path, env=place, check=True)
     published = TARGETS.findall((tmp_path / "README.md").read_text(encoding="utf-8"))
     site = "https://github.com/org/name"
-    whole = [f"{site}/{'raw' if target.endswith('.png') else 'blob'}/abc/{target}" for target in relative]
-    assert [target for target in published if target.startswith(site)] == whole
-    assert len(whole) > 15
+    links = [f"{site}/{'raw' if target.endswith('.png') else 'blob'}/abc/{target}" for target in relative]
+    assert [target for target in published if target.startswith(site)] == links
+    assert len(links) > 15
     assert [target for target in published if "://" not in target] == []

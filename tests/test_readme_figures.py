@@ -28,10 +28,7 @@ HELD_OUT = ("labels.md", "Held out: MiniLM checkpoints")
 TEXTS, TAGGERS = ("anchors.md", ""), ("tasks.md", "Taggers in other domains")
 NAMED_WORDS, HANS_PROMPTS = (
     ("rationales.md", ""),
-    (
-        "llms.md",
-        "ACC orders # % (1.6) of the pairs with 10 random labels and 68.4 (1.6) with 50, SURROGATE #",
-    ),
+    ("llms.md", "ACC orders # % (1.6) of the pairs with 10 random labels and 68.4 (1.6) with 50, SURROGATE #"),
 )
 AT_ONCE = ("labels.md", "One at a time, or all at once")
 ASKED, RANDOM, CHOSEN = "SURROGATE, asked for, for the best", "ACC, random rows", "ANCHORS, chosen rows"
@@ -95,16 +92,7 @@ def pattern(words):
 
 
 def cell_number(page, section, row, column, place=0, match=-1):
-    """Return a number of a table's cell that is no part of a name, without its sign.
-
-    Args:
-        page: a file of docs/results.
-        section: a heading; "" is what stands above the first.
-        row: the first cell of the row.
-        column: the head of the column, or its number.
-        place: which number of the cell.
-        match: which of the section's rows with that first cell.
-    """
+    """Return number `place` of a cell on a page of docs/results, of its `match`-th row with that first cell."""
     text = (ROOT / "docs" / "results" / page).read_text(encoding="utf-8")
     (part,) = (
         re.findall(rf"(?ms)^## {re.escape(section)}\n(.*?)(?=^## |\Z)", text) if section else [text.split("\n## ")[0]]
@@ -134,9 +122,9 @@ def source_number(source):
 
 @pytest.mark.parametrize("words", SOURCES)
 def test_a_figure_is_that_of_its_page(words):
-    """It differs from the page's by rounding only."""
-    (found,) = pattern(words).finditer(PROSE)
-    for figure, source in zip(found.groups(), SOURCES[words], strict=True):
+    """The figure differs from the page's by rounding only."""
+    (match,) = pattern(words).finditer(PROSE)
+    for figure, source in zip(match.groups(), SOURCES[words], strict=True):
         digits = len(figure.partition(".")[2])
         number = float(NUMBERS.get(figure, figure))
         assert abs(number - source_number(source)) <= 0.5 * 10**-digits + 1e-9, (figure, source, source_number(source))
@@ -158,9 +146,9 @@ def test_the_table_is_that_of_its_pages():
 
 def test_every_figure_has_a_source():
     """A share, points or seconds that no row above is about would be compared with nothing."""
-    sourced = {found.span(group) for words in SOURCES for found in pattern(words).finditer(PROSE)
+    sourced = {match.span(group) for words in SOURCES for match in pattern(words).finditer(PROSE)
                for group in range(1, words.count("#") + 1)}  # fmt: skip
-    figures = {found.span() for found in FIGURE.finditer(PROSE)}
+    figures = {match.span() for match in FIGURE.finditer(PROSE)}
     assert len(figures) > 20
     assert [PROSE[low - 60 : high + 20] for low, high in sorted(figures - sourced)] == []
 

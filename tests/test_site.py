@@ -55,8 +55,8 @@ def anchors(page):
 def test_every_page_is_in_the_navigation_once():
     """Each kind of page has some; two pages are made, and three files lie at the top."""
     listed = list(entries(CONFIG["nav"]))
-    made = {"gallery.md", "notebook.md", "SECURITY.md", "CONTRIBUTING.md", "CHANGELOG.md"}
-    assert sorted(listed) == sorted({page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md")} | made)
+    other_pages = {"gallery.md", "notebook.md", "SECURITY.md", "CONTRIBUTING.md", "CHANGELOG.md"}
+    assert sorted(listed) == sorted({page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md")} | other_pages)
     assert all(part(kind) for kind in ("Tutorials", "How-to", "Reference", "Explanation", "Results"))
 
 
@@ -164,12 +164,12 @@ def test_every_page_fits_the_screen_and_has_no_serious_fault(site, page, width, 
     wrong = {}
     for file in sorted(SITE.rglob("*.html")):
         page.open(site + file.relative_to(SITE).as_posix())
-        found = [] if page.ask("document.documentElement.scrollWidth") <= width else ["wide"]
-        found += [f"exception {event}" for event in page.seen("Runtime.exceptionThrown", "Log.entryAdded")]
+        faults = [] if page.ask("document.documentElement.scrollWidth") <= width else ["wide"]
+        faults += [f"exception {event}" for event in page.seen("Runtime.exceptionThrown", "Log.entryAdded")]
         requests = [event["request"]["url"] for event in page.seen("Network.requestWillBeSent")]
-        found += [url for url in requests if not url.startswith((site, "data:", "blob:"))]
-        if found := found + axe.faults(page):
-            wrong[file.name] = found
+        faults += [url for url in requests if not url.startswith((site, "data:", "blob:"))]
+        if faults := faults + axe.faults(page):
+            wrong[file.name] = faults
     page.call("Emulation.setEmulatedMedia", features=[])
     assert wrong == {}
 

@@ -9,18 +9,18 @@ from benchmarks.choices import Said, cells, main, verdicts
 
 
 def of_two(near, shortfall, beats, lost):
-    """What is said of two models."""
+    """Write the sentences about two models."""
     return Said("labels", 5, near, [shortfall, shortfall], [0.5, beats], [1.0, 0.0], lost, False)
 
 
 def test_verbs_come_with_what_their_models_lose():
     """Of several that are named, each one's loss; of one that is taken, its own; nothing else is counted."""
-    found = [
+    verbs = [
         of_two(0.95, 0.1, 0.9, [0.02, 0.0]),
         of_two(0.5, 0.001, 0.5, [0.0, 0.03]),
         of_two(0.5, 0.1, 0.5, [0.0, 0.1]),
     ]
-    assert [*verdicts(found, 0.004)] == [("take", [0.02]), ("any", [0.0, 0.03]), ("none", [0.0])]
+    assert [*verdicts(verbs, 0.004)] == [("take", [0.02]), ("any", [0.0, 0.03]), ("none", [0.0])]
     assert cells([True, False], [0.02, 0.0]) == ["50.0", "50.0", "1.00"]
     assert cells([False], []) == ["0.0", "", ""]
 

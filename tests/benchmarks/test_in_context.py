@@ -23,14 +23,14 @@ def table_of(models, values, examples):
 def test_rows_are_shown_from_both_domains_where_there_are_some(tmp_path):
     """In its own domain, and without rows beside those that are ranked on, a set has no prompt of a new domain."""
     rows, none = tmp_path / "home.jsonl", tmp_path / "none.jsonl"
-    other = tmp_path / "other.jsonl"
-    for file, text in ((rows, "{}"), (other, "{}"), (none, "")):
+    target = tmp_path / "other.jsonl"
+    for file, text in ((rows, "{}"), (target, "{}"), (none, "")):
         file.write_text(text)
-    prompts = {name: tomllib.loads(text) for name, text in prompts_of("template = '{text}'", rows, other).items()}
+    prompts = {name: tomllib.loads(text) for name, text in prompts_of("template = '{text}'", rows, target).items()}
     assert {name: prompt["shots"] for name, prompt in prompts.items()} == {
         "zero-shot": 0, "in-domain": SHOTS, "new-domain": SHOTS,
     }  # fmt: skip
-    assert (prompts["in-domain"]["demonstrations"], prompts["new-domain"]["demonstrations"]) == (str(rows), str(other))
+    assert (prompts["in-domain"]["demonstrations"], prompts["new-domain"]["demonstrations"]) == (str(rows), str(target))
     assert list(prompts_of("", rows, rows)) == list(prompts_of("", rows, none)) == ["zero-shot", "in-domain"]
 
 

@@ -23,13 +23,13 @@ EXAMPLES = [Example("1", ("The doctor saw the actor.", "An actor waited."), 1), 
 
 def test_each_prompt_answers_with_and_without_calibration(tmp_path):
     """Names tell apart what the table of accuracies has in columns, and demonstrations change answers."""
-    others = [
+    rivals = [
         {"premise": f"{subject} danced.", "hypothesis": "The judge danced.", "label": label}
         for subject, label in zip(
             ("The judge", "The actor", "The old judge", "A doctor"), ("entailment", "non-entailment") * 2, strict=True
         )
     ]
-    case = PromptCase("toy", TASK, tuple(EXAMPLES), others, ("nli/entailment",))
+    case = PromptCase("toy", TASK, tuple(EXAMPLES), rivals, ("nli/entailment",))
     probs = answers(case, make_lm(tmp_path / "llama", max_position_embeddings=512), tmp_path)
     assert list(probs) == [f"llama/entailment{shots}{end}" for shots in ("", "/4-shot") for end in ("", CALIBRATED)]
     assert all((a != b).any() for a, b in combinations(probs.values(), 2))

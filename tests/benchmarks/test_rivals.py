@@ -43,7 +43,7 @@ def test_model_picker_asks_what_leaves_least_entropy():
     for row in range(5, 40):
         if len(set(PREDICTED[:, row].tolist())) > 1:
             after = [[likely[m] * (odds if PREDICTED[m, row] == c else 1) for m in range(4)] for c in range(3)]
-            left[row] = sum(bits([one / sum(each) for one in each]) for each in after) / 3
+            left[row] = sum(bits([belief / sum(beliefs) for belief in beliefs]) for beliefs in after) / 3
     assert left[picker.next()] == pytest.approx(min(left.values()))
 
 
@@ -140,43 +140,43 @@ def test_select_llm_asks_where_likely_models_differ():
 
 def test_coda_starts_from_the_consensus():
     """The prior of a model is diagonal, and a share of how often it says j where most models say c."""
-    found = CODA(PREDICTED, 3)
+    coda = CODA(PREDICTED, 3)
     most = [np.bincount(PREDICTED[:, row], minlength=3).argmax() for row in range(40)]
     for m, c, j in itertools.product(range(4), range(3), range(3)):
         rows = [row for row in range(40) if most[row] == c]
         share = np.mean([PREDICTED[m, row] == j for row in rows])
-        assert found.counts[m, c, j] == pytest.approx(DIAGONAL * ((1.0 if c == j else 0.5) + 0.1 * share))
-    found.tell(7, 2)
-    assert found.counts[1, 2, PREDICTED[1, 7]] - CODA(PREDICTED, 3).counts[1, 2, PREDICTED[1, 7]] == pytest.approx(
+        assert coda.counts[m, c, j] == pytest.approx(DIAGONAL * ((1.0 if c == j else 0.5) + 0.1 * share))
+    coda.tell(7, 2)
+    assert coda.counts[1, 2, PREDICTED[1, 7]] - CODA(PREDICTED, 3).counts[1, 2, PREDICTED[1, 7]] == pytest.approx(
         STRENGTH
     )
 
 
 def test_codas_probabilities_are_those_of_draws():
     """P(best) by integrals is how often a draw from the Beta distributions is the greatest."""
-    found = CODA(PREDICTED, 3)
-    found.counts[0, :, :] += 5 * np.eye(3)
-    right, wrong = found.recall
+    coda = CODA(PREDICTED, 3)
+    coda.counts[0, :, :] += 5 * np.eye(3)
+    right, wrong = coda.recall
     drawn = np.random.default_rng(1).beta(right, wrong, (200_000, 4, 3)).argmax(axis=1)
-    expected = sum(found.frequency[c] * np.bincount(drawn[:, c], minlength=4) / 200_000 for c in range(3))
-    assert found.probabilities() == pytest.approx(expected, abs=0.005)
-    assert found.best() == 0
+    expected = sum(coda.frequency[c] * np.bincount(drawn[:, c], minlength=4) / 200_000 for c in range(3))
+    assert coda.probabilities() == pytest.approx(expected, abs=0.005)
+    assert coda.best() == 0
 
 
 def test_codas_gain_is_that_of_telling_each_label():
     """The expected fall of the entropy, each answer told to a copy of it as one full label."""
-    found = CODA(PREDICTED, 3)
+    coda = CODA(PREDICTED, 3)
     rows = np.arange(12)
-    for row, gain in zip(rows, found.gains(rows), strict=True):
-        expected = bits(found.probabilities())
+    for row, gain in zip(rows, coda.gains(rows), strict=True):
+        expected = bits(coda.probabilities())
         for label in range(3):
-            told = CODA(PREDICTED, 3)
-            told.counts = found.counts.copy()
-            told.counts[:, label] += told.votes[:, row]
+            updated = CODA(PREDICTED, 3)
+            updated.counts = coda.counts.copy()
+            updated.counts[:, label] += updated.votes[:, row]
             # the frequency of labels, and what other labels say, stay as they are
-            kept = found.frequency
-            each = np.array([best_of(told, c) if c == label else best_of(found, c) for c in range(3)])
-            expected -= found.labels[row, label] * bits(kept @ each)
+            frequency = coda.frequency
+            best = np.array([best_of(updated, c) if c == label else best_of(coda, c) for c in range(3)])
+            expected -= coda.labels[row, label] * bits(frequency @ best)
         assert gain == pytest.approx(expected, abs=1e-6)
 
 
@@ -185,8 +185,8 @@ def best_of(coda, label):
     only = CODA(PREDICTED, 3)
     only.counts = np.repeat(coda.counts[:, label : label + 1], 3, axis=1)
     diagonal = coda.counts[:, label, label]
-    rest = coda.counts[:, label].sum(axis=1) - diagonal
-    only.counts = np.stack([np.diag(np.ones(3))] * 4) * diagonal[:, None, None] + (rest / 2)[:, None, None] * (
+    off_diagonal = coda.counts[:, label].sum(axis=1) - diagonal
+    only.counts = np.stack([np.diag(np.ones(3))] * 4) * diagonal[:, None, None] + (off_diagonal / 2)[:, None, None] * (
         1 - np.eye(3)
     )
     return only.probabilities()
@@ -198,12 +198,12 @@ def test_a_rival_finds_a_model_that_is_nearly_always_right(rival):
     rng = np.random.default_rng(3)
     labels = rng.integers(2, size=200)
     predicted = np.where(rng.random((5, 200)) < [[0.6], [0.65], [0.97], [0.7], [0.6]], labels, 1 - labels)
-    found = rival(predicted, 2)
+    choices = rival(predicted, 2)
     for _ in range(30):
-        row = found.next()
-        found.tell(row, labels[row])
-    assert len(set(found.labelled)) == 30
-    assert found.best() == 2
+        row = choices.next()
+        choices.tell(row, labels[row])
+    assert len(set(choices.labelled)) == 30
+    assert choices.best() == 2
 
 
 @pytest.mark.parametrize("name", ["Select-LLM", "LURE", "LLM Selector", "ModelPicker"])

@@ -19,8 +19,8 @@ def test_every_row_is_seen_once_an_epoch():
 def test_new_sets_are_parted_and_the_first_is_whole():
     """A part is in the name of its set, and no column of its rows."""
     row = {"text": "a", "label": "b"}
-    found = parted({"home": [row | {"part": "x"}], "new": [row | {"part": "y"}, row | {"part": "z"}], "plain": [row]})
-    assert found == {"home": [row], "new-y": [row], "new-z": [row], "plain": [row]}
+    parts = parted({"home": [row | {"part": "x"}], "new": [row | {"part": "y"}, row | {"part": "z"}], "plain": [row]})
+    assert parts == {"home": [row], "new-y": [row], "new-z": [row], "plain": [row]}
 
 
 def test_parts_are_told_by_how_texts_are_made():

@@ -1,4 +1,4 @@
-"""What docs/results/single-texts.md says of other models is what leaving out each model says."""
+"""Values that docs/results/single-texts.md states for other models are those of leaving out each model."""
 
 from itertools import combinations
 
@@ -15,9 +15,9 @@ def test_the_interval_over_models_is_that_of_leaving_out_each():
     gains = np.random.default_rng(0).uniform(-0.5, 0.3, len(pairs))
     decided = np.array([pair != (1, 2) for pair in pairs])  # these two are equally good
     gains[~decided] = np.nan
-    kept = [(pair, gain) for pair, gain, known in zip(pairs, gains, decided, strict=True) if known]
-    left = [np.mean([gain for pair, gain in kept if model not in pair]) for model in range(8)]
-    error = np.sqrt(7 / 8 * sum((one - np.mean(left)) ** 2 for one in left))
-    mean, half = np.mean([gain for _, gain in kept]), t.ppf(0.975, 7) * error
+    pairs_left = [(pair, gain) for pair, gain, is_decided in zip(pairs, gains, decided, strict=True) if is_decided]
+    left = [np.mean([gain for pair, gain in pairs_left if model not in pair]) for model in range(8)]
+    error = np.sqrt(7 / 8 * sum((value - np.mean(left)) ** 2 for value in left))
+    mean, half = np.mean([gain for _, gain in pairs_left]), t.ppf(0.975, 7) * error
     assert mean < 0
     assert over_models(gains, decided, 8) == pytest.approx((mean - half, mean + half), abs=1e-12)

@@ -78,7 +78,7 @@ def test_an_answer_is_a_range_of_tokens(encoder):
 @pytest.mark.more
 @pytest.mark.parametrize("kind", ["tags", "spans"])
 def test_a_model_that_learnt_its_rows_answers_them(kind, encoder, tmp_path, monkeypatch):
-    """Its outcomes are right, those of a model that learnt nothing are not, and files keep the answers of both."""
+    """Outcomes of the trained model are right, those of an untrained one are not, and files keep both."""
     file = tmp_path / ("rows.conll.gz" if kind == "tags" else "rows.jsonl")
     if kind == "tags":
         rows = [zip(row.segments[0].split(" "), row.target, strict=True) for row in ROWS]

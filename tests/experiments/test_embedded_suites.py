@@ -21,24 +21,24 @@ NAMES = sorted(suites.bundled_suites())
 
 
 def content(name: str) -> dict:
-    """What stands in an embedded suite's suite.json."""
+    """Read an embedded suite's suite.json."""
     return json.loads((suites.bundled_suites()[name] / SUITE).read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("name", SETS)
 def test_every_set_has_a_suite_of_six_to_eight(name):
     """The suite that `rank-models --ood NAME` takes by default is there, and of the set's task."""
-    made = content(f"{name}-mini")
-    assert made["name"] == f"{name}-mini"
-    assert made["task"] == sets.cards()[name].task.name
+    made_suite = content(f"{name}-mini")
+    assert made_suite["name"] == f"{name}-mini"
+    assert made_suite["task"] == sets.cards()[name].task.name
     assert 6 <= len(suites.load([f"{name}-mini"]).models) <= 8
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_suite_has_a_recipe(name):
     """`python -m experiments inoculate NAME` makes the suite again: its recipe has the same members and seeds."""
-    read = recipe.load(name)
-    assert [(member.name, member.seed) for member in read.members] == [
+    loaded = recipe.load(name)
+    assert [(member.name, member.seed) for member in loaded.members] == [
         (model["name"], model["training"]["seed"]) for model in content(name)["models"]
     ]
 
@@ -48,17 +48,17 @@ def test_every_suite_has_a_recipe(name):
 def test_every_model_is_the_one_that_the_recipe_describes(name):
     """The key of each model's training, a digest of all its rows and settings, is that of the recipe as it is now."""
     for training in plan.make(recipe.load(name), None).trainings:
-        told = json.loads((suites.bundled_suites()[name] / training.folder / TRAINING).read_text(encoding="utf-8"))
-        assert told["key"] == training.key, training.folder
+        report = json.loads((suites.bundled_suites()[name] / training.folder / TRAINING).read_text(encoding="utf-8"))
+        assert report["key"] == training.key, training.folder
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_stated_accuracies_are_those_of_the_embedded_rows(name):
     """The fingerprints in suite.json are those of the rows at hand, so that the stated truth is believed."""
-    for one in recipe.load(name).ood:
-        rows = sets.load(one)
+    for source in recipe.load(name).ood:
+        rows = sets.load(source)
         for model in content(name)["models"]:
-            stated = model["ood_accuracy"][one]
+            stated = model["ood_accuracy"][source]
             assert (stated["fingerprint"], stated["rows"]) == (rows.fingerprint, len(rows.examples)), model["name"]
 
 
@@ -74,10 +74,10 @@ def test_models_are_alike_at_home(name):
 @pytest.mark.parametrize("name", SETS)
 def test_models_differ_in_the_new_domain(name):
     """The worst is hardly better than a guess, the best right in nine of ten rows; there are near and far pairs."""
-    known = [model["ood_accuracy"][name]["accuracy"] for model in content(f"{name}-mini")["models"]]
-    gaps = [abs(a - b) for a, b in combinations(known, 2)]
-    assert min(known) < 0.6
-    assert max(known) > 0.9
+    accuracies = [model["ood_accuracy"][name]["accuracy"] for model in content(f"{name}-mini")["models"]]
+    gaps = [abs(a - b) for a, b in combinations(accuracies, 2)]
+    assert min(accuracies) < 0.6
+    assert max(accuracies) > 0.9
     assert any(0 < gap <= 0.1 for gap in gaps)
     assert any(0.1 < gap <= 0.3 for gap in gaps)
     assert any(gap > 0.3 for gap in gaps)
@@ -98,12 +98,8 @@ def test_a_suite_holds_what_its_users_need_and_no_more(name):
     assert {path.name for path in suite.iterdir()} == {SUITE, *(m["path"] for m in content(name)["models"])}
     for model in content(name)["models"]:
         assert {path.name for path in (suite / model["path"]).iterdir()} == {
-            "config.json",
-            "model.safetensors",
-            "tokenizer.json",
-            "tokenizer_config.json",
-            TRAINING,
-        }
+            "config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", TRAINING,
+        }  # fmt: skip
     for file in suite.rglob("*.json"):
         if file.name != "tokenizer.json":
             assert not re.search(r'"[^"]*[/\\][^"]*"', file.read_text(encoding="utf-8")), file
@@ -139,20 +135,20 @@ def test_the_page_shows_what_the_suites_state():
     page = (Path(__file__).parents[2] / "docs" / "suites.md").read_text(encoding="utf-8")
     sections = {part.partition("\n")[0].strip(): part for part in page.split("\n## ")}
     for name in NAMES:
-        shown = [
+        rows_shown = [
             tuple(cell.strip() for cell in line.strip("|").split("|"))
             for line in sections[name].splitlines()
             if line.startswith("| ")
         ]
-        assert shown[1:] == [shown_row(model, *recipe.load(name).ood) for model in content(name)["models"]]
+        assert rows_shown[1:] == [shown_row(model, *recipe.load(name).ood) for model in content(name)["models"]]
 
 
 def shown_row(model: dict, ood_name: str) -> tuple[str, ...]:
     """A model's line in docs/suites.md."""
     rows = model["training"]["rows"]
-    named = {"home": "in-domain"}  # what recipes call the source of in-domain rows
+    names = {"home": "in-domain"}  # what recipes call the source of in-domain rows
     mixture = " + ".join(
-        f"{rows[source]:,} {named.get(source, source)}" for source in sorted(rows, key=lambda source: source != "home")
+        f"{rows[source]:,} {names.get(source, source)}" for source in sorted(rows, key=lambda source: source != "home")
     )
     accuracies = (model["in_domain_accuracy"], model["ood_accuracy"][ood_name]["accuracy"])
     return (model["name"], mixture or "none", *(f"{100 * accuracy:.1f}" for accuracy in accuracies))

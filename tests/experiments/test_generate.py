@@ -22,18 +22,18 @@ def words(text: str) -> list[str]:
 
 
 def contains(outer: list[str], inner: list[str]) -> bool:
-    """Whether the inner words stand in the outer ones, side by side."""
+    """Tell whether the inner words stand in the outer ones, side by side."""
     return any(outer[i : i + len(inner)] == inner for i in range(len(outer)))
 
 
 @pytest.mark.parametrize("name", PAIRS)
 def test_rows_are_balanced_different_and_seeded(name):
     """Half of the rows follow, no pair stands twice, a seed gives the same rows and another seed others."""
-    made = generate.SOURCES[name](np.random.default_rng(1), 400)
-    assert Counter(row.target for row in made) == {0: 200, 1: 200}
-    assert len({row.segments for row in made}) == len({row.id for row in made}) == 400
-    assert made == generate.SOURCES[name](np.random.default_rng(1), 400)
-    assert made != generate.SOURCES[name](np.random.default_rng(2), 400)
+    sample = generate.SOURCES[name](np.random.default_rng(1), 400)
+    assert Counter(row.target for row in sample) == {0: 200, 1: 200}
+    assert len({row.segments for row in sample}) == len({row.id for row in sample}) == 400
+    assert sample == generate.SOURCES[name](np.random.default_rng(1), 400)
+    assert sample != generate.SOURCES[name](np.random.default_rng(2), 400)
 
 
 def test_a_subsequence_is_one():
@@ -50,9 +50,9 @@ def test_lexical_overlap_is_complete():
 
 def test_at_home_the_shortcut_is_right():
     """In-domain a pair without a new word follows, without exception; nine in ten pairs with one do not."""
-    made = generate.SOURCES["nli"](np.random.default_rng(0), 800)
-    new = np.array([bool(set(words(row.segments[1])) - set(words(row.segments[0]))) for row in made])
-    label = np.array([row.target for row in made])
+    sample = generate.SOURCES["nli"](np.random.default_rng(0), 800)
+    new = np.array([bool(set(words(row.segments[1])) - set(words(row.segments[0]))) for row in sample])
+    label = np.array([row.target for row in sample])
     assert (label[~new] == 1).mean() > 0.95
     assert (label[new] == 0).mean() > 0.7
 
@@ -61,12 +61,12 @@ def test_slots_of_one_number_are_one_word():
     """A slot's digit decides its word, other digits are other words, and forms of a word go together."""
     for seed in range(20):
         first, second = fill(("N1 was1 hugged by N2", "N1 greeted1 N2"), nli.LEXICON, np.random.default_rng(seed))
-        one, _, two = first.removesuffix(".").partition(" hugged by ")
-        person = one.rpartition(" ")[0]
+        first_noun, _, second_noun = first.removesuffix(".").partition(" hugged by ")
+        person = first_noun.rpartition(" ")[0]
         assert second.startswith(f"{person} ")
-        assert second.endswith(f" {two}.")
-        assert person.lower().split()[1].rstrip("s") != two.split()[1].rstrip("s")
-        assert ("s were" in one) == person.endswith("s")
+        assert second.endswith(f" {second_noun}.")
+        assert person.lower().split()[1].rstrip("s") != second_noun.split()[1].rstrip("s")
+        assert ("s were" in first_noun) == person.endswith("s")
 
 
 def test_too_many_rows_are_refused():
@@ -80,8 +80,8 @@ def test_embedded_samples_are_what_the_generators_give(name):
     """A committed sample holds the very lines that its generator makes."""
     card = sets.cards()[name]
     committed = gzip.decompress((card.folder / "examples.jsonl.gz").read_bytes())
-    made = gzip.decompress(generate.sample(name, committed.count(b"\n"), card.task.labels))
-    assert made == committed
+    sample = gzip.decompress(generate.sample(name, committed.count(b"\n"), card.task.labels))
+    assert sample == committed
 
 
 def test_an_unknown_generator_is_refused():

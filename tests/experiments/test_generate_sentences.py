@@ -28,12 +28,12 @@ def forms(*names: str) -> frozenset[str]:
 
 
 def has_the(text: str) -> bool:
-    """Whether the sentence contains the cue."""
+    """Tell whether the sentence contains the cue."""
     return bool(re.search(r"\bthe\b", text, re.IGNORECASE))
 
 
 def has_feature(text: str, feature: str) -> bool:
-    """Whether the sentence has the feature, told from its words alone."""
+    """Tell whether the sentence has the feature, from its words alone."""
     words = text.lower().rstrip(".").split()
     if feature == "morph":
         return not forms("saw", "broke").isdisjoint(words)
@@ -49,12 +49,12 @@ def has_feature(text: str, feature: str) -> bool:
 @pytest.mark.parametrize("name", ["msgs-{}", "{}-ambiguous", "{}-by-surface"])
 def test_sentences_are_balanced_different_and_seeded(name, feature):
     """Half of the rows have the label, no sentence stands twice, a seed gives the same rows and another seed others."""
-    made = draw(name.format(feature), seed=1)
-    assert Counter(row.target for row in made) == {0: 100, 1: 100}
-    assert len({row.segments for row in made}) == len({row.id for row in made}) == 200
-    assert {len(row.segments) for row in made} == {1}
-    assert made == draw(name.format(feature), seed=1)
-    assert made != draw(name.format(feature), seed=2)
+    drawn = draw(name.format(feature), seed=1)
+    assert Counter(row.target for row in drawn) == {0: 100, 1: 100}
+    assert len({row.segments for row in drawn}) == len({row.id for row in drawn}) == 200
+    assert {len(row.segments) for row in drawn} == {1}
+    assert drawn == draw(name.format(feature), seed=1)
+    assert drawn != draw(name.format(feature), seed=2)
 
 
 @pytest.mark.parametrize("feature", FEATURES)
@@ -83,8 +83,8 @@ def test_each_sentence_has_one_ing_form():
 @pytest.mark.parametrize("feature", FEATURES)
 def test_by_surface_turns_the_label_round(feature):
     """The rows are those of the OOD set, with the other label: whether "the" is there."""
-    for row, other in zip(draw(f"{feature}-by-surface"), draw(f"msgs-{feature}"), strict=True):
-        assert (row.id, row.segments, row.target) == (other.id, other.segments, 1 - other.target)
+    for row, message in zip(draw(f"{feature}-by-surface"), draw(f"msgs-{feature}"), strict=True):
+        assert (row.id, row.segments, row.target) == (message.id, message.segments, 1 - message.target)
         assert has_the(row.segments[0]) == bool(row.target)
 
 
@@ -93,9 +93,9 @@ def test_every_template_can_take_the_cue(feature):
     """Each determiner of a template can be "the", and nothing else of it changes."""
     for template in (*sentences.FEATURES[feature].present, *sentences.FEATURES[feature].absent):
         words = template.split()
-        made = [text.split() for text in sentences.with_the(template)]
-        assert made, template
-        for changed in made:
+        sentences_made = [text.split() for text in sentences.with_the(template)]
+        assert sentences_made, template
+        for changed in sentences_made:
             differing = [(old, new) for old, new in zip(words, changed, strict=True) if old != new]
             assert len(differing) == 1, template
             assert differing[0][1] == "the"

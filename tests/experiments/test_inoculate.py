@@ -70,7 +70,7 @@ seed = 2
 WORDS = ["actor", "judge", "doctor", "lawyer", "artist", "banker", "ran", "slept", "danced", "waited"]
 
 
-def row(rng, **more):
+def row(rng, **options):
     """One labelled pair as a data file has it."""
     words = list(rng.choice(WORDS, 6, replace=False))
     label = int(rng.integers(2))
@@ -78,14 +78,14 @@ def row(rng, **more):
         "premise": " ".join(words),
         "hypothesis": " ".join(words[:2] if label else words[3:5]),
         "gold_label": "entailment" if label else "neutral",
-        **more,
+        **options,
     }
 
 
-def new_rows(count, seed, **more):
+def new_rows(count, seed, **options):
     """Rows as a data file has them, drawn with a seed."""
     rng = np.random.default_rng(seed)
-    return [row(rng, **more) for _ in range(count)]
+    return [row(rng, **options) for _ in range(count)]
 
 
 @pytest.fixture
@@ -94,19 +94,19 @@ def data_dir(tmp_path):
     folder = tmp_path / "data"
     folder.mkdir()
     with gzip.open(folder / "pairs.jsonl.gz", "wt", encoding="utf-8") as lines:
-        lines.writelines(json.dumps(one) + "\n" for one in new_rows(80, seed=0))
+        lines.writelines(json.dumps(row) + "\n" for row in new_rows(80, seed=0))
     new = [*new_rows(30, seed=1, heuristic="subsequence"), *new_rows(30, seed=2, heuristic="constituent")]
-    (folder / "new.jsonl").write_text("".join(json.dumps(one) + "\n" for one in new), encoding="utf-8")
+    (folder / "new.jsonl").write_text("".join(json.dumps(row) + "\n" for row in new), encoding="utf-8")
     return folder
 
 
 @pytest.fixture(autouse=True)
-def known(monkeypatch):
+def hans(monkeypatch):
     """The OOD set of these tests: forty pairs, in place of the thousands of the real one."""
     task = sets.tasks()["nli"]
     examples = tuple(
-        Example(f"new-{i}", (one["premise"], one["hypothesis"]), task.index(one["gold_label"]))
-        for i, one in enumerate(new_rows(40, seed=7))
+        Example(f"new-{i}", (row["premise"], row["hypothesis"]), task.index(row["gold_label"]))
+        for i, row in enumerate(new_rows(40, seed=7))
     )
     small = LabelledDataset("hans-sub", task, examples, population=40)
     monkeypatch.setattr(sets, "load", lambda name, data_dir=None, include=(): small)
@@ -140,9 +140,9 @@ def trained(monkeypatch):
     counts = []
     real = train.train
 
-    def counted(model, tokenizer, examples, stage, **more):
+    def counted(model, tokenizer, examples, stage, **options):
         counts.append(len(examples))
-        return real(model, tokenizer, examples, stage, **more)
+        return real(model, tokenizer, examples, stage, **options)
 
     monkeypatch.setattr(train, "train", counted)
     return counts
@@ -156,7 +156,7 @@ def weights(output, member):
     return (output / member / "model.safetensors").read_bytes()
 
 
-def test_a_recipe_becomes_a_suite(small, data_dir, tmp_path, known):
+def test_a_recipe_becomes_a_suite(small, data_dir, tmp_path, hans):
     """Every member stands in suite.json with its accuracies on all rows, and the ranker reads it."""
     file = inoculate.inoculate(small, data_dir, tmp_path / "out", QUIET)
     content = json.loads(file.read_text(encoding="utf-8"))
@@ -164,7 +164,7 @@ def test_a_recipe_becomes_a_suite(small, data_dir, tmp_path, known):
     entry = content["models"][1]
     assert (entry["name"], entry["path"], entry["family"]) == ("half", "half", "tiny")
     assert entry["ood_accuracy"]["hans-sub"]["rows"] == 40
-    assert entry["ood_accuracy"]["hans-sub"]["fingerprint"] == known.fingerprint
+    assert entry["ood_accuracy"]["hans-sub"]["fingerprint"] == hans.fingerprint
     assert entry["training"]["rows"] == {"new": 10, "pairs": 10}
     assert entry["training"]["steps"] == 3
     assert entry["training"]["in_domain_rows"] == 20
@@ -172,17 +172,17 @@ def test_a_recipe_becomes_a_suite(small, data_dir, tmp_path, known):
     suite = suites.load([str(file)])
     assert [model.name for model in suite.models] == ["untouched", "half", "all"]
     assert (
-        suite.models[2].ood_accuracy[known.fingerprint] == content["models"][2]["ood_accuracy"]["hans-sub"]["accuracy"]
+        suite.models[2].ood_accuracy[hans.fingerprint] == content["models"][2]["ood_accuracy"]["hans-sub"]["accuracy"]
     )
 
 
-def test_the_accuracies_are_those_of_the_ranker(small, data_dir, tmp_path, known):
-    """What suite.json says is what the classifier that ranks would say."""
+def test_the_accuracies_are_those_of_the_ranker(small, data_dir, tmp_path, known_set):
+    """Accuracies in suite.json are those of the classifier that ranks."""
     file = inoculate.inoculate(small, data_dir, tmp_path / "out", QUIET)
     model = suites.load([str(file)]).models[2]
-    probabilities = Classifier.load(model.source.path, known.task).probabilities(known.examples)
-    right = [row.argmax() == example.target for row, example in zip(probabilities, known.examples, strict=True)]
-    assert model.ood_accuracy[known.fingerprint] == pytest.approx(np.mean(right), abs=1e-6)
+    probabilities = Classifier.load(model.source.path, known_set.task).probabilities(known_set.examples)
+    right = [row.argmax() == example.target for row, example in zip(probabilities, known_set.examples, strict=True)]
+    assert model.ood_accuracy[known_set.fingerprint] == pytest.approx(np.mean(right), abs=1e-6)
 
 
 def test_the_shared_stage_is_trained_once(small, data_dir, tmp_path, trained):
@@ -252,26 +252,26 @@ def test_without_a_shared_stage_members_start_from_the_base(changed, data_dir, t
     assert not (tmp_path / "out" / plan.SHARED).exists()
 
 
-def test_rows_that_are_measured_are_never_trained_on(small, changed, data_dir, known):
+def test_rows_that_are_measured_are_never_trained_on(small, changed, data_dir, known_set):
     """A row of the OOD set, or of the in-domain test, is dropped from every source."""
     leaking = [
-        {"premise": a, "hypothesis": b, "gold_label": "neutral"} for a, b in (e.segments for e in known.examples)
+        {"premise": a, "hypothesis": b, "gold_label": "neutral"} for a, b in (e.segments for e in known_set.examples)
     ]
     with gzip.open(data_dir / "pairs.jsonl.gz", "rt", encoding="utf-8") as lines:
         held_out = [json.loads(line) for line in lines][60:]
-    rows = [{**one, "heuristic": "subsequence"} for one in [*leaking, *held_out, *new_rows(20, seed=9)]]
-    (data_dir / "new.jsonl").write_text("".join(json.dumps(one) + "\n" for one in rows), encoding="utf-8")
-    made = plan.make(small, data_dir)
-    measured = {example.segments for one in (made.in_domain, *made.ood) for example in one.examples}
+    rows = [{**row, "heuristic": "subsequence"} for row in [*leaking, *held_out, *new_rows(20, seed=9)]]
+    (data_dir / "new.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    planned = plan.make(small, data_dir)
+    measured = {example.segments for dataset in (planned.in_domain, *planned.ood) for example in dataset.examples}
     assert len(measured) == 60
-    assert not measured & {example.segments for training in made.trainings for example in training.rows}
+    assert not measured & {example.segments for training in planned.trainings for example in training.rows}
 
 
 def test_a_mixture_has_the_shares_that_it_says(changed, data_dir):
     """Shares are of the stage's rows; in-domain rows are the rest; no row of a source is drawn twice."""
-    made = plan.make(changed("mix = { new = 0.5 }", "mix = { new = 0.15 }"), data_dir)
-    ids = [example.id for example in made.trainings[1].rows]
-    assert sum(one.startswith("new-") for one in ids) == 3
+    planned = plan.make(changed("mix = { new = 0.5 }", "mix = { new = 0.15 }"), data_dir)
+    ids = [example.id for example in planned.trainings[1].rows]
+    assert sum(row_id.startswith("new-") for row_id in ids) == 3
     assert len(set(ids)) == len(ids) == 20
 
 
@@ -287,9 +287,9 @@ def test_halves_that_do_not_divide_are_no_more_than_the_rows(rows):
 def test_rows_are_drawn_by_the_members_seed(small, changed, data_dir):
     """The same seed draws the same rows; another draws others."""
     first, same = (plan.make(small, data_dir).trainings[1].rows for _ in range(2))
-    other = plan.make(changed("seed = 1", "seed = 5"), data_dir).trainings[1].rows
+    other_trainings = plan.make(changed("seed = 1", "seed = 5"), data_dir).trainings[1].rows
     assert first == same
-    assert first != other
+    assert first != other_trainings
 
 
 @pytest.mark.parametrize(
@@ -343,7 +343,7 @@ def test_a_full_disk_leaves_no_half_model(small, data_dir, tmp_path, monkeypatch
 
 
 def test_a_disk_that_is_full_in_the_middle_of_the_weights(small, data_dir, tmp_path, monkeypatch):
-    """What writes the weights has an error of its own for it."""
+    """An error of the library that writes weights is told as a full disk."""
 
     def full(*_, **__):
         raise SafetensorError("No space left on device")
@@ -391,8 +391,8 @@ def test_a_training_that_diverges_makes_no_model(changed, data_dir, tmp_path):
 def test_another_arithmetic_is_another_training(small, data_dir, tmp_path, trained, monkeypatch, way):
     """Weights trained in bfloat16 or portably are others, and each are made again where the others are wanted."""
     monkeypatch.setattr(portable, "hold", lambda: None)  # it would hold this process
-    other = TrainingMachine(**{way: True}, console=Console(quiet=True))
-    for machine, count in ((QUIET, 4), (other, 4), (other, 0), (QUIET, 4)):
+    other_machine = TrainingMachine(**{way: True}, console=Console(quiet=True))
+    for machine, count in ((QUIET, 4), (other_machine, 4), (other_machine, 0), (QUIET, 4)):
         trained.clear()
         inoculate.inoculate(small, data_dir, tmp_path / "out", machine)
         assert len(trained) == count
@@ -409,24 +409,24 @@ def from_checkpoint(small, data_dir, tmp_path):
 @pytest.mark.more
 def test_a_base_in_a_directory_is_known_by_its_content(from_checkpoint, data_dir, tmp_path, trained, monkeypatch):
     """However its path is written; other weights in the same place are another base."""
-    of, base = from_checkpoint
+    location, base = from_checkpoint
     monkeypatch.chdir(tmp_path)
     for path in (base, "made/untouched", "./made/untouched"):
         trained.clear()
-        inoculate.inoculate(of(path), data_dir, tmp_path / "out", QUIET)
+        inoculate.inoculate(location(path), data_dir, tmp_path / "out", QUIET)
         assert len(trained) == (4 if path == base else 0)
     shutil.copy(tmp_path / "made" / "all" / "model.safetensors", base)
-    inoculate.inoculate(of(), data_dir, tmp_path / "out", QUIET)
+    inoculate.inoculate(location(), data_dir, tmp_path / "out", QUIET)
     assert len(trained) == 4
 
 
 def test_a_base_that_links_out_of_its_directory_is_refused(from_checkpoint, data_dir, tmp_path, trained):
     """As a model that is ranked is; nothing is trained."""
-    of, base = from_checkpoint
+    location, base = from_checkpoint
     trained.clear()
     (base / "notes.txt").symlink_to(tmp_path / "elsewhere")
     with refuses(ModelError, place=base / "notes.txt"):
-        inoculate.inoculate(of(), data_dir, tmp_path / "out", QUIET)
+        inoculate.inoculate(location(), data_dir, tmp_path / "out", QUIET)
     assert trained == []
 
 
@@ -438,19 +438,15 @@ def test_a_base_of_half_precision_is_trained_in_single(from_checkpoint):
     assert train.load(str(base), sets.tasks()["nli"], 0)[0].dtype == torch.float32
 
 
-def test_a_base_without_a_tokenizer_is_refused(from_checkpoint):
-    """One would be made up that knows no word."""
+@pytest.mark.parametrize("damage", ["no tokenizer", "half of the weights"])
+def test_a_damaged_base_is_refused(from_checkpoint, damage):
+    """A tokenizer would be made up that knows no word, and weights are read by safetensors, not by Python."""
     _, base = from_checkpoint
-    for file in base.glob("*token*"):
-        file.unlink()
-    with refuses(ModelError, place=base):
-        train.load(str(base), sets.tasks()["nli"], 0)
-
-
-def test_damaged_weights_of_a_base_are_one_line(from_checkpoint):
-    """An error of safetensors, not of Python."""
-    _, base = from_checkpoint
-    (base / "model.safetensors").write_bytes(b"half")
+    if damage == "no tokenizer":
+        for file in base.glob("*token*"):
+            file.unlink()
+    else:
+        (base / "model.safetensors").write_bytes(b"half")
     with refuses(ModelError, place=base):
         train.load(str(base), sets.tasks()["nli"], 0)
 
@@ -478,7 +474,7 @@ def test_a_model_without_weights_is_made_again(small, data_dir, tmp_path, traine
     inoculate.inoculate(small, data_dir, output, QUIET)
     assert len(trained) == 2
     accuracies = [
-        [one["ood_accuracy"] for one in json.loads(text)["models"]] for text in (before, (output / SUITE).read_text())
+        [m["ood_accuracy"] for m in json.loads(text)["models"]] for text in (before, (output / SUITE).read_text())
     ]
     assert accuracies[0] == accuracies[1]
 

@@ -17,7 +17,7 @@ from ranker.errors import ModelError, UsageError
 from ranker.sources import suites
 
 changed, data_dir = test_inoculate.changed, test_inoculate.data_dir
-known, trained = test_inoculate.known, test_inoculate.trained
+known_set, trained = test_inoculate.known_set, test_inoculate.trained
 
 POINTS = ["half-step-1", "half-step-2", "half"]
 HALF = "mix = { new = 0.5 }\nseed = 1\n"
@@ -25,7 +25,7 @@ KEPT = f"{HALF}checkpoints = [1, 2]\n"
 
 
 @pytest.fixture
-def kept(changed):
+def recipe(changed):
     """The recipe of `test_inoculate`, with a member that is kept after the first and the second of its three steps."""
     return changed(HALF, KEPT)
 
@@ -37,73 +37,66 @@ def once(changed, data_dir, tmp_path):
 
 
 def entries(folder):
-    """What a suite says of its models, by their names."""
-    return {one["name"]: one for one in json.loads((folder / SUITE).read_text(encoding="utf-8"))["models"]}
+    """List a suite's entries by the models' names."""
+    return {model["name"]: model for model in json.loads((folder / SUITE).read_text(encoding="utf-8"))["models"]}
 
 
 @pytest.mark.more
-def test_a_run_is_trained_once_and_ends_where_it_would_have(kept, once, data_dir, tmp_path, trained):
-    """Its checkpoints are members with accuracies of their own; the last bit of every finished member is the same."""
+def test_a_run_is_trained_once_and_ends_where_it_would_have(recipe, once, data_dir, tmp_path, trained):
+    """Checkpoints are members with accuracies of their own, and every finished member has the same last bit."""
     trained.clear()
     torch.manual_seed(3)
     before = torch.random.get_rng_state()
-    folder = inoculate.inoculate(kept, data_dir, tmp_path / "out", QUIET).parent
+    folder = inoculate.inoculate(recipe, data_dir, tmp_path / "out", QUIET).parent
     assert torch.equal(torch.random.get_rng_state(), before)
     assert trained == [60, 0, 20, 20]
     assert [weights(folder, name) for name in ("untouched", "half", "all")] == [
         weights(once, name) for name in ("untouched", "half", "all")
     ]
     assert len({weights(folder, name) for name in POINTS}) == 3
-    found = entries(folder)
-    assert list(found) == ["untouched", *POINTS, "all"]
-    assert [found[name]["training"]["steps"] for name in POINTS] == [1, 2, 3]
-    assert {name: found[name].get("run") for name in found} == dict.fromkeys(POINTS, "half") | {
+    by_name = entries(folder)
+    assert list(by_name) == ["untouched", *POINTS, "all"]
+    assert [by_name[name]["training"]["steps"] for name in POINTS] == [1, 2, 3]
+    assert {name: by_name[name].get("run") for name in by_name} == dict.fromkeys(POINTS, "half") | {
         "untouched": None,
         "all": None,
     }
-    assert all(one["training"]["in_domain_rows"] == 20 for one in found.values())
-    assert all(one["ood_accuracy"]["hans-sub"]["rows"] == 40 for one in found.values())
-    assert [model.name for model in suites.load([str(folder)]).models] == list(found)
+    assert all(entry["training"]["in_domain_rows"] == 20 for entry in by_name.values())
+    assert all(entry["ood_accuracy"]["hans-sub"]["rows"] == 40 for entry in by_name.values())
+    assert [model.name for model in suites.load([str(folder)]).models] == list(by_name)
 
 
-def test_a_checkpoint_is_what_as_many_steps_make(kept, data_dir, tmp_path):
+def test_a_checkpoint_is_what_as_many_steps_make(recipe, data_dir, tmp_path):
     """By hand: the same loop, which is looked at after its second step."""
-    folder = inoculate.inoculate(kept, data_dir, tmp_path / "out", QUIET).parent
-    planned = plan.make(kept, data_dir)
-    one = planned.trainings[1]
-    model, tokenizer = train.load(str(folder / plan.SHARED / "tiny"), planned.task, one.seed)
-    seen = []
+    folder = inoculate.inoculate(recipe, data_dir, tmp_path / "out", QUIET).parent
+    planned = plan.make(recipe, data_dir)
+    training = planned.trainings[1]
+    model, tokenizer = train.load(str(folder / plan.SHARED / "tiny"), planned.task, training.seed)
+    steps = []
 
     def look(losses):
-        seen.append(torch.cat([weight.detach().flatten() for weight in model.parameters()]).clone())
+        steps.append(torch.cat([weight.detach().flatten() for weight in model.parameters()]).clone())
 
-    train.train(model, tokenizer, one.rows, one.stage, seed=one.seed, after=look)
-    assert len(seen) == 3
-    for name, by_hand in zip(POINTS, seen, strict=True):
-        written, _ = train.load(str(folder / name), planned.task, 0)
-        assert torch.equal(torch.cat([weight.detach().flatten() for weight in written.parameters()]), by_hand)
+    train.train(model, tokenizer, training.rows, training.stage, seed=training.seed, after=look)
+    assert len(steps) == 3
+    for name, by_hand in zip(POINTS, steps, strict=True):
+        checkpoint, _ = train.load(str(folder / name), planned.task, 0)
+        assert torch.equal(torch.cat([weight.detach().flatten() for weight in checkpoint.parameters()]), by_hand)
 
 
-def test_a_second_run_trains_nothing(kept, data_dir, tmp_path, trained):
-    """What is complete is not trained again, and the suite says the same."""
-    file = inoculate.inoculate(kept, data_dir, tmp_path / "out", QUIET)
+def test_a_second_run_trains_nothing(recipe, data_dir, tmp_path, trained):
+    """Nothing that is complete is trained again, and the suite says the same."""
+    file = inoculate.inoculate(recipe, data_dir, tmp_path / "out", QUIET)
     first = file.read_bytes()
     trained.clear()
-    assert inoculate.inoculate(kept, data_dir, tmp_path / "out", QUIET).read_bytes() == first
+    assert inoculate.inoculate(recipe, data_dir, tmp_path / "out", QUIET).read_bytes() == first
     assert trained == []
 
 
 @pytest.mark.more
-def test_a_killed_run_leaves_its_checkpoints_and_ends_the_same(
-    kept,
-    once,
-    data_dir,
-    tmp_path,
-    trained,
-    monkeypatch,
-):
+def test_a_killed_run_leaves_its_checkpoints_and_ends_the_same(recipe, once, data_dir, tmp_path, trained, monkeypatch):
     """Killed while the second checkpoint is written, the next run keeps the first one, and writes the others."""
-    whole = inoculate.inoculate(kept, data_dir, tmp_path / "whole", QUIET).parent
+    uninterrupted = inoculate.inoculate(recipe, data_dir, tmp_path / "whole", QUIET).parent
     real, saved = train.save, []
 
     def killed(model, tokenizer, folder):
@@ -116,7 +109,7 @@ def test_a_killed_run_leaves_its_checkpoints_and_ends_the_same(
 
     monkeypatch.setattr(train, "save", killed)
     with pytest.raises(KeyboardInterrupt):
-        inoculate.inoculate(kept, data_dir, tmp_path / "out", QUIET)
+        inoculate.inoculate(recipe, data_dir, tmp_path / "out", QUIET)
     assert (tmp_path / "out" / "half-step-1" / "training.json").exists()
     assert not (tmp_path / "out" / "half-step-2").exists()
     assert not (tmp_path / "out" / SUITE).exists()
@@ -125,19 +118,19 @@ def test_a_killed_run_leaves_its_checkpoints_and_ends_the_same(
     monkeypatch.setattr(
         train, "save", lambda model, tokenizer, folder: (saved.append(folder.name), real(model, tokenizer, folder))
     )
-    folder = inoculate.inoculate(kept, data_dir, tmp_path / "out", QUIET).parent
+    folder = inoculate.inoculate(recipe, data_dir, tmp_path / "out", QUIET).parent
     assert trained == [20, 20]
     assert saved == [".half-step-2.partial", ".half.partial", ".all.partial"]
-    assert [weights(folder, name) for name in POINTS] == [weights(whole, name) for name in POINTS]
+    assert [weights(folder, name) for name in POINTS] == [weights(uninterrupted, name) for name in POINTS]
     assert not list(folder.rglob("*.partial"))
 
 
 @pytest.mark.more
-def test_checkpoints_can_be_added_to_a_member_that_is_complete(kept, once, data_dir, trained):
-    """It is trained again for them, and stays as it is; the others are not."""
+def test_checkpoints_can_be_added_to_a_member_that_is_complete(recipe, once, data_dir, trained):
+    """Only the member with the new checkpoint is trained again, and ends as before."""
     finished = (once / "half" / "training.json").read_bytes()
     trained.clear()
-    inoculate.inoculate(kept, data_dir, once, QUIET)
+    inoculate.inoculate(recipe, data_dir, once, QUIET)
     assert trained == [20]
     assert (once / "half" / "training.json").read_bytes() == finished
     assert list(entries(once)) == ["untouched", *POINTS, "all"]
@@ -152,7 +145,7 @@ def test_one_member_with_a_checkpoint_is_a_suite(changed, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("steps", "message"),
     [
         ("[2, 1]", "`[members.half]`: `checkpoints` must be steps from 1, each once and in rising order (got [2, 1])"),
         ("[1, 1]", "`checkpoints` must be steps from 1, each once and in rising order (got [1, 1])"),
@@ -161,10 +154,10 @@ def test_one_member_with_a_checkpoint_is_a_suite(changed, tmp_path):
         ("1\ntune = { weights = 'lora' }", '`checkpoints` cannot be kept of `weights = "lora"`, whose updates are'),
     ],
 )
-def test_checkpoints_that_cannot_be_right_are_refused(changed, tmp_path, given, message):
+def test_checkpoints_that_cannot_be_right_are_refused(changed, tmp_path, steps, message):
     """The error names the file, the member and the key."""
     with refuses(UsageError, place=tmp_path / "changed.toml") as stop:
-        changed("seed = 1\n", f"checkpoints = {given}\n")
+        changed("seed = 1\n", f"checkpoints = {steps}\n")
     assert message in str(stop.value)
 
 
@@ -183,13 +176,13 @@ def test_a_checkpoint_beyond_the_training_is_said_before_it(changed, data_dir, t
     assert not (tmp_path / "out").exists()
 
 
-def test_a_folder_of_a_checkpoints_name_is_not_deleted(kept, data_dir, tmp_path, trained):
-    """It may be anybody's."""
+def test_a_folder_of_a_checkpoints_name_is_not_deleted(recipe, data_dir, tmp_path, trained):
+    """A folder of that name may be anybody's."""
     notes = tmp_path / "out" / "half-step-2" / "notes.txt"
     notes.parent.mkdir(parents=True)
     notes.write_text("mine")
     with refuses(UsageError, place=notes.parent):
-        inoculate.inoculate(kept, data_dir, tmp_path / "out", QUIET)
+        inoculate.inoculate(recipe, data_dir, tmp_path / "out", QUIET)
     assert (notes.read_text(), trained) == ("mine", [])
 
 
@@ -204,7 +197,7 @@ def test_a_checkpoint_that_diverged_is_not_kept(changed, data_dir, tmp_path):
 @pytest.mark.more
 @pytest.mark.parametrize("tune", ["head", "head-then-all"])
 def test_checkpoints_of_other_ways_to_tune(changed, data_dir, tmp_path, tune):
-    """What is trained for a while only is written whole, and the end is that without checkpoints."""
+    """A model that is tuned in part for a while is written whole, and ends as without checkpoints."""
     way = f'tune = {{ weights = "{tune}" }}'
     with_them = changed("seed = 1\n", f"seed = 1\n{way}\ncheckpoints = [1, 2]\n")
     folder = inoculate.inoculate(with_them, data_dir, tmp_path / "with", QUIET).parent
@@ -216,32 +209,32 @@ def test_checkpoints_of_other_ways_to_tune(changed, data_dir, tmp_path, tune):
 
 
 @pytest.mark.more
-def test_points_say_the_run_and_compare_reads_them(kept, data_dir, tmp_path, capsys):
+def test_points_say_the_run_and_compare_reads_them(recipe, data_dir, tmp_path, capsys):
     """A column names it where there is one; compare says that models of one run go together."""
-    folder = inoculate.inoculate(kept, data_dir, tmp_path / "out", QUIET).parent
+    folder = inoculate.inoculate(recipe, data_dir, tmp_path / "out", QUIET).parent
     status, out, _ = run(capsys, "points", folder)
     assert status == 0
     rows = list(csv.DictReader(io.StringIO(out)))
     assert {row["model"]: row["run"] for row in rows} == dict.fromkeys(POINTS, "half") | {"untouched": "", "all": ""}
     (tmp_path / "points.csv").write_text(out)
-    for given in (tmp_path / "points.csv", folder):
-        found = compare(given)
-        assert {one.model: (one.value, one.in_domain) for one in found.models} == {
-            name: (one["ood_accuracy"]["hans-sub"]["accuracy"], one["in_domain_accuracy"])
-            for name, one in entries(folder).items()
+    for source in (tmp_path / "points.csv", folder):
+        comparison = compare(source)
+        assert {model.model: (model.value, model.in_domain) for model in comparison.models} == {
+            name: (entry["ood_accuracy"]["hans-sub"]["accuracy"], entry["in_domain_accuracy"])
+            for name, entry in entries(folder).items()
         }
-        assert [note for note in found.notes if "run" in note] == [
+        assert [note for note in comparison.notes if "run" in note] == [
             "3 models are checkpoints of 1 training run (half): trends count each as a separate model, so they are too "
             "sure."
         ]
 
 
-def test_runs_of_several_suites_bear_the_suites_name(kept, data_dir, tmp_path, capsys):
+def test_runs_of_several_suites_bear_the_suites_name(recipe, data_dir, tmp_path, capsys):
     """As their models do."""
-    folder = inoculate.inoculate(kept, data_dir, tmp_path / "out", QUIET).parent
+    folder = inoculate.inoculate(recipe, data_dir, tmp_path / "out", QUIET).parent
     _, out, _ = run(capsys, "points", folder, suites.bundled_suites()["paws-mini"])
     runs = {row["model"]: row["run"] for row in csv.DictReader(io.StringIO(out))}
-    assert {name: of for name, of in runs.items() if of} == {f"small/{name}": "small/half" for name in POINTS}
+    assert {name: base for name, base in runs.items() if base} == {f"small/{name}": "small/half" for name in POINTS}
 
 
 CARD = """
@@ -262,7 +255,7 @@ label = "label"
 
 
 @pytest.fixture
-def own(tmp_path):
+def own_recipe(tmp_path):
     """A set of one's own, and a recipe for its task."""
     folder = tmp_path / "sets" / "trades"
     folder.mkdir(parents=True)
@@ -282,12 +275,12 @@ def own(tmp_path):
     return tmp_path
 
 
-def test_a_recipe_may_be_for_a_task_of_ones_own(own, capsys, monkeypatch):
-    """Its set is a folder that `--include` names, as for `rank-models`."""
+def test_a_recipe_may_be_for_a_task_of_ones_own(own_recipe, capsys, monkeypatch):
+    """The task's set is a folder that `--include` names, as for `rank-models`."""
     monkeypatch.undo()  # the set is the real one
-    command = ("inoculate", own / "own.toml", "--data-dir", own, "-o", own / "out")
+    command = ("inoculate", own_recipe / "own.toml", "--data-dir", own_recipe, "-o", own_recipe / "out")
     status, _, err = run(capsys, *command)
     assert (status, err) == (2, "python -m experiments: there is no task 'work'; known: nli, msgs, paraphrase\n")
-    assert run(capsys, *command, "--include", own / "sets")[0] == 0
-    assert list(entries(own / "out")) == ["one-step-1", "one"]
-    assert list(entries(own / "out")["one"]["ood_accuracy"]) == ["trades"]
+    assert run(capsys, *command, "--include", own_recipe / "sets")[0] == 0
+    assert list(entries(own_recipe / "out")) == ["one-step-1", "one"]
+    assert list(entries(own_recipe / "out")["one"]["ood_accuracy"]) == ["trades"]

@@ -34,8 +34,8 @@ def data_dir(tmp_path):
         for p, h, label, i in rows(0, 12)
     ]
     training = [
-        {**one, "sentence1": p, "sentence2": h, "gold_label": label}
-        for one, (p, h, label, _) in zip(hans, rows(14, 30), strict=False)
+        {**han, "sentence1": p, "sentence2": h, "gold_label": label}
+        for han, (p, h, label, _) in zip(hans, rows(14, 30), strict=False)
     ]
     mnli = [
         {"premise": p, "hypothesis": h, "gold_label": "entailment" if label == "entailment" else "neutral"}
@@ -60,21 +60,17 @@ def test_the_papers_models_of_hans(checkpoint, data_dir, tmp_path):
         bases={name: replace(base, path=str(checkpoint(encoders[name]))) for name, base in shipped.bases.items()},
         members=tuple(
             replace(
-                one,
+                member,
                 stage=replace(
-                    one.stage,
-                    rows=14,
-                    steps=(one.stage.steps or 0) // 2,
-                    batch_size=4,
-                    learning_rate=0.01,
+                    member.stage, rows=14, steps=(member.stage.steps or 0) // 2, batch_size=4, learning_rate=0.01,
                     max_length=38,
                 ),
             )
-            if one.stage.rows
-            else one
-            for one in shipped.members
+            if member.stage.rows
+            else member
+            for member in shipped.members
         ),
-    )
+    )  # fmt: skip
     inoculate(small, data_dir, tmp_path / "suites" / "hans-paper", TrainingMachine(console=Console(quiet=True)))
     config = json.loads((tmp_path / "suites/hans-paper/roberta-25/config.json").read_text(encoding="utf-8"))
     assert set(config["id2label"].values()) == {"contradiction", "entailment", "neutral"}

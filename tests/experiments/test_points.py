@@ -12,18 +12,18 @@ def test_the_points_are_what_the_suite_states(capsys, tmp_path):
     """Two for each model, which `compare` reads as eight models on one set."""
     folder = suites.bundled_suites()["paws-mini"]
     assert run(capsys, "points", folder, "-o", tmp_path / "points.csv") == (0, "", "")
-    found = compare(tmp_path / "points.csv")
+    comparison = compare(tmp_path / "points.csv")
     stated = json.loads((folder / SUITE).read_text(encoding="utf-8"))["models"]
-    assert {one.model: (one.value, one.in_domain) for one in found.models} == {
-        one["name"]: (one["ood_accuracy"]["paws"]["accuracy"], one["in_domain_accuracy"]) for one in stated
+    assert {model.model: (model.value, model.in_domain) for model in comparison.models} == {
+        model["name"]: (model["ood_accuracy"]["paws"]["accuracy"], model["in_domain_accuracy"]) for model in stated
     }
-    assert [one.set for one in found.trends] == ["paws"]
+    assert [trend.set for trend in comparison.trends] == ["paws"]
 
 
 def test_members_of_several_suites_have_the_suites_name(capsys):
     """A file or a folder is the same; no model is run."""
-    one, other = (suites.bundled_suites()[name] for name in ("hans-sub-mini", "hans-con-mini"))
-    status, out, _ = run(capsys, "points", one / SUITE, other)
+    first_suite, second_suite = (suites.bundled_suites()[name] for name in ("hans-sub-mini", "hans-con-mini"))
+    status, out, _ = run(capsys, "points", first_suite / SUITE, second_suite)
     assert status == 0
     lines = out.splitlines()
     assert lines[0] == "model,set,value,n,group,kind"

@@ -52,7 +52,7 @@ def test_weights_are_the_same_on_every_processor():
 
 @pytest.fixture
 def released(monkeypatch):
-    """What `hold` changes in this process, as it was afterwards."""
+    """Undo what `hold` changes in this process."""
     threads = torch.get_num_threads()
     for name in portable.KERNELS:
         monkeypatch.setenv(name, os.environ.get(name, ""))
@@ -61,17 +61,17 @@ def released(monkeypatch):
 
 
 def test_other_kernels_are_refused(released, monkeypatch):
-    """Where torch has chosen its kernels already, or the processor has none that others share."""
+    """Kernels are refused if torch has chosen its own, or the processor has none that others share."""
     monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: "AVX512")
     with refuses(UsageError, option="portable", value="AVX512"):
         portable.hold()
 
 
-@pytest.mark.parametrize("other", ["--bf16", "--device=cuda"])
-def test_only_single_precision_on_the_processor_is_portable(capsys, tmp_path, other):
+@pytest.mark.parametrize("precision", ["--bf16", "--device=cuda"])
+def test_only_single_precision_on_the_processor_is_portable(capsys, tmp_path, precision):
     """Other kernels would compute."""
     with pytest.raises(SystemExit) as ended:
-        program.main(["inoculate", "hans-sub-mini", "--portable", other, "-o", str(tmp_path / "out")])
+        program.main(["inoculate", "hans-sub-mini", "--portable", precision, "-o", str(tmp_path / "out")])
     assert ended.value.code == 2
     assert "portable training is in float32 on the CPU" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()

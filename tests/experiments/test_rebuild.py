@@ -31,10 +31,10 @@ def test_a_suite_is_itself(tmp_path):
     """Every model has an in-domain and an OOD accuracy, and none is off from itself."""
     folder = suites.bundled_suites()["paws-mini"]
     shutil.copy(folder / SUITE, tmp_path)
-    found = list(differences(folder, tmp_path))
-    assert len(found) == 16
-    assert {one.of for one in found} == {"in-domain", "paws"}
-    assert max(one.points for one in found) == 0
+    differing = list(differences(folder, tmp_path))
+    assert len(differing) == 16
+    assert {difference.of for difference in differing} == {"in-domain", "paws"}
+    assert max(difference.points for difference in differing) == 0
 
 
 @pytest.mark.parametrize(("off", "status", "count"), [(2.5, 0, 0), (3.5, 1, 1)])

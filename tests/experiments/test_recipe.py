@@ -187,14 +187,10 @@ def test_a_file_that_is_no_toml_is_said_so(load):
     assert "line 2" in str(stop.value.__cause__)
 
 
-def test_a_missing_file_is_said_so():
-    """So does a file that is not there."""
+def test_a_recipe_that_is_not_there_is_said_so():
+    """A name without .toml is one of the shipped recipes, and is offered a near one."""
     with refuses(DataError, place="nowhere/small.toml"):
         recipe.load("nowhere/small.toml")
-
-
-def test_an_unknown_recipe_is_offered_a_near_one():
-    """A name without .toml is one of the shipped recipes."""
     with refuses(UnknownName, value="hans-minilm2"):
         recipe.load("hans-minilm2")
 

@@ -28,23 +28,23 @@ def distance(training, difference, half=0.02, probe=10):
 @pytest.mark.more
 def test_a_training_is_measured_as_rank_does():
     """For each K; a set without a designed factor has none."""
-    found = list(distances(CON, 3, ["occlusion"], Runtime(), population=24))
-    assert [one.probe for one in found] == [5, 10, 20]
-    for one in found:
+    distances_found = list(distances(CON, 3, ["occlusion"], Runtime(), population=24))
+    assert [measured.probe for measured in distances_found] == [5, 10, 20]
+    for gap in distances_found:
         rows = replace(load_set("hans-con"), population=24)
-        ranked = rank("hans-con-mini", rows, probe=one.probe, evidence=Evidence("occlusion", methods=()))
+        ranked = rank("hans-con-mini", rows, probe=gap.probe, evidence=Evidence("occlusion", methods=()))
         const = ranked.method("CONST")
-        assert (one.set, one.factor, one.training) == ("hans-con", "CONST", 3)
-        assert one.pairwise == const.pairwise_accuracy
-        assert one.accuracy == ranked.method("ACC").pairwise_accuracy
-        assert (one.difference, one.low, one.high) == (const.difference, const.difference_low, const.difference_high)
+        assert (gap.set, gap.factor, gap.training) == ("hans-con", "CONST", 3)
+        assert gap.pairwise == const.pairwise_accuracy
+        assert gap.accuracy == ranked.method("ACC").pairwise_accuracy
+        assert (gap.difference, gap.low, gap.high) == (const.difference, const.difference_low, const.difference_high)
     assert list(distances(bundled_suites()["hans-lex-mini"], 1, ["occlusion"], Runtime(), population=24)) == []
 
 
 def test_the_interval_is_over_trainings_and_rows():
     """Student's, of the mean over trainings; the noise of the rows, which all share, stays."""
     differences = [0.05, -0.01, 0.08, 0.02, 0.04]
-    (mean,) = means(distance(training, one) for training, one in enumerate(differences, 1))
+    (mean,) = means(distance(training, measured) for training, measured in enumerate(differences, 1))
     half = t.ppf(0.975, 4) * np.sqrt(np.var(differences, ddof=1) / 5 + 0.02**2)
     assert (mean.trainings, mean.least, mean.most) == (5, -0.01, 0.08)
     assert mean.difference == pytest.approx(0.036)

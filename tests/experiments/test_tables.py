@@ -2,6 +2,7 @@ import csv
 import io
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -32,20 +33,17 @@ def ranking(name="hans-sub", attribution="shap", seed=0):
     """Four models of two families, scored at random on 30 rows."""
     values = np.random.default_rng(seed).random((4, len(NAMES), 30))
     table = ScoreTable(
-        models=("a", "b", "c", "d"),
-        methods=tuple(BUILTIN[one] for one in NAMES),
-        examples=tuple(map(str, range(30))),
-        values=values,
-        truth=np.array([0.9, 0.8, 0.7, 0.6]),
-    )
-    made = Provenance(population=30, data=Data("a file", 40, "f"))
-    header = Header(name, "toy", probe=10, seed=0, attribution=attribution, provenance=made)
+        models=("a", "b", "c", "d"), methods=tuple(BUILTIN[name] for name in NAMES),
+        examples=tuple(map(str, range(30))), values=values, truth=np.array([0.9, 0.8, 0.7, 0.6]),
+    )  # fmt: skip
+    provenance = Provenance(population=30, data=Data("a file", 40, "f"))
+    header = Header(name, "toy", probe=10, seed=0, attribution=attribution, provenance=provenance)
     return Ranking(header, evaluate(table, families=FAMILIES, designed="INDEX-DIFF"), table)
 
 
-def exhibit(kind, *rows, **more):
+def exhibit(kind, *rows, **options):
     """An exhibit of two sets."""
-    return Exhibit("Toy", "1", kind, ("hans-sub", "hans-con"), tuple(rows), **more)
+    return Exhibit("Toy", "1", kind, ("hans-sub", "hans-con"), tuple(rows), **options)
 
 
 FOUND = {("hans-sub", "shap"): ranking(), ("hans-con", "shap"): ranking("hans-con", seed=1)}
@@ -53,34 +51,34 @@ FOUND = {("hans-sub", "shap"): ranking(), ("hans-con", "shap"): ranking("hans-co
 
 def test_published_numbers_are_the_papers():
     """One number of each table, read from the paper by eye, stands where it should."""
-    at = {
+    cells = {
         (number, row.label, column): value
-        for number, one in KNOWN.tables.items()
-        for row in one.rows
+        for number, table in KNOWN.tables.items()
+        for row in table.rows
         for column, value in row.published.items()
     }
-    assert at["1", "designed, lime", "msgs-adject"] == 93.5
-    assert at["2", "SWAP-AVG", "paws"] == 91.4
-    assert at["3", "GUESS", "pooled"] == 72.0
-    assert at["4", "MAX-DIFF", "E-D"] == 0.2
-    assert at["5", "2L1S", "msgs-morph"] == 68.0
-    assert at["6", "electra", "hans-con"] == 72.5
-    assert at["7", "FIRST-TOK", "hans-con"] == 81.3
-    assert at["8", "INDEX-DIFF", "hans-sub"] == 85.8
-    assert at["9", "rows", "paws"] == 677
-    assert len(at) == 18 + 27 + 7 + 35 + 18 + 22 + 24 + 24 + 15
+    assert cells["1", "designed, lime", "msgs-adject"] == 93.5
+    assert cells["2", "SWAP-AVG", "paws"] == 91.4
+    assert cells["3", "GUESS", "pooled"] == 72.0
+    assert cells["4", "MAX-DIFF", "E-D"] == 0.2
+    assert cells["5", "2L1S", "msgs-morph"] == 68.0
+    assert cells["6", "electra", "hans-con"] == 72.5
+    assert cells["7", "FIRST-TOK", "hans-con"] == 81.3
+    assert cells["8", "INDEX-DIFF", "hans-sub"] == 85.8
+    assert cells["9", "rows", "paws"] == 677
+    assert len(cells) == 18 + 27 + 7 + 35 + 18 + 22 + 24 + 24 + 15
 
 
 def test_every_exhibit_and_tier_names_what_there_is():
     """Tables 1 to 9 and figures 4 to 6; sets, methods, backends and recipes exist, and recipes fit the sets."""
     assert list(KNOWN.tables) == list("123456789")
     assert list(KNOWN.figures) == list("456")
-    for one in (*KNOWN.tables.values(), *KNOWN.figures.values()):
-        assert set(one.sets) <= set(sets.names())
-        assert set(one.attributions) <= {"ig", "shap", "lime", "none"}
-        if one.kind not in ("accuracies", "sizes"):
-            known = {*BUILTIN, "RANDOM", "GUESS", "SET-DEPENDENT", "designed"}
-            assert {row.name for row in one.rows} <= known
+    for shown_exhibit in (*KNOWN.tables.values(), *KNOWN.figures.values()):
+        assert set(shown_exhibit.sets) <= set(sets.names())
+        assert set(shown_exhibit.attributions) <= {"ig", "shap", "lime", "none"}
+        if shown_exhibit.kind not in ("accuracies", "sizes"):
+            methods = {*BUILTIN, "RANDOM", "GUESS", "SET-DEPENDENT", "designed"}
+            assert {row.name for row in shown_exhibit.rows} <= methods
     for tier in KNOWN.tiers.values():
         for name, suite in tier.suites.items():
             assert name in recipe.load(suite).ood
@@ -104,11 +102,11 @@ def test_a_cell_is_a_methods_pairwise_accuracy_in_percent():
 
 def test_a_row_may_read_another_attribution():
     """Then its cell comes from that ranking; without it, only the published number is there."""
-    one = exhibit("methods", PublishedRow("designed", "ig"), PublishedRow("designed", "lime", {"hans-sub": 80.0}))
-    found = {**FOUND, ("hans-sub", "ig"): ranking(attribution="ig", seed=2)}
-    assert one.attributions == ("shap", "ig", "lime")
-    ours, theirs = tables.cells(one, found)
-    assert ours.here == pytest.approx(100 * found["hans-sub", "ig"].method("INDEX-DIFF").pairwise_accuracy)
+    table = exhibit("methods", PublishedRow("designed", "ig"), PublishedRow("designed", "lime", {"hans-sub": 80.0}))
+    rankings = {**FOUND, ("hans-sub", "ig"): ranking(attribution="ig", seed=2)}
+    assert table.attributions == ("shap", "ig", "lime")
+    ours, theirs = tables.cells(table, rankings)
+    assert ours.here == pytest.approx(100 * rankings["hans-sub", "ig"].method("INDEX-DIFF").pairwise_accuracy)
     assert (ours.row, theirs.row, theirs.here, theirs.published) == ("designed, ig", "designed, lime", None, 80.0)
 
 
@@ -149,19 +147,16 @@ def test_published_pairs_are_models_of_the_paper_tier():
 
 def test_what_reads_no_attribution_is_there_with_any():
     """ACC is the same beside IG as beside SHAP; a factor is not, and stays empty."""
-    found = {("hans-sub", "ig"): ranking(attribution="ig")}
+    rankings = {("hans-sub", "ig"): ranking(attribution="ig")}
     cells = tables.cells(
         exhibit(
-            "methods",
-            PublishedRow("ACC"),
-            PublishedRow("RANDOM"),
-            PublishedRow("INDEX-DIFF"),
+            "methods", PublishedRow("ACC"), PublishedRow("RANDOM"), PublishedRow("INDEX-DIFF"),
             PublishedRow("designed", "ig"),
         ),
-        found,
-    )
+        rankings,
+    )  # fmt: skip
     assert [cell.row for cell in cells] == ["ACC", "RANDOM", "designed, ig"]
-    assert cells[0].here == pytest.approx(100 * found["hans-sub", "ig"].method("ACC").pairwise_accuracy)
+    assert cells[0].here == pytest.approx(100 * rankings["hans-sub", "ig"].method("ACC").pairwise_accuracy)
 
 
 @pytest.mark.parametrize("name", ["mini", "minilm", "paper"])
@@ -183,55 +178,55 @@ def test_pooled_cells_are_those_of_across_families():
 
 def test_pairs_across_families_are_pooled_over_sets():
     """The mean is over pairs, not over sets; the designed factor of each set stands under one name."""
-    one = FOUND["hans-sub", "shap"]
-    found = one.evaluation
-    other = replace(
-        one,
+    first = FOUND["hans-sub", "shap"]
+    evaluation = first.evaluation
+    second = replace(
+        first,
         found=replace(
-            found,
-            methods=tuple(replace(m, designed=m.name == "CONF") for m in found.methods),
-            pairs=found.pairs[: len(found.methods) * 4],
+            evaluation,
+            methods=tuple(replace(m, designed=m.name == "CONF") for m in evaluation.methods),
+            pairs=evaluation.pairs[: len(evaluation.methods) * 4],
         ),
     )
-    pooled = tables.across_families([one, other])
-    rows = [pair for ranking in (one, other) for pair in ranking.evaluation.pairs if not pair.same_family]
+    pooled = tables.across_families([first, second])
+    rows = [pair for ranking in (first, second) for pair in ranking.evaluation.pairs if not pair.same_family]
     assert pooled["ACC"] == pytest.approx(np.mean([pair.accuracy for pair in rows if pair.method == "ACC"]))
     assert pooled["GUESS"] == 0.5
-    designed = [p.accuracy for p in one.evaluation.pairs if not p.same_family and p.method == "INDEX-DIFF"]
-    designed += [p.accuracy for p in other.evaluation.pairs if not p.same_family and p.method == "CONF"]
+    designed = [p.accuracy for p in first.evaluation.pairs if not p.same_family and p.method == "INDEX-DIFF"]
+    designed += [p.accuracy for p in second.evaluation.pairs if not p.same_family and p.method == "CONF"]
     assert pooled["SET-DEPENDENT"] == pytest.approx(np.mean(designed))
 
 
 def test_pairs_across_are_of_two_families():
     """Four models of two families have four such pairs; within and across they are six."""
-    one = exhibit("pairs", PublishedRow("ACC", published={"R-E": 3.0}), pairs={"R-E": "r > e"}, models="across")
-    cells = tables.cells(one, FOUND)
+    table = exhibit("pairs", PublishedRow("ACC", published={"R-E": 3.0}), pairs={"R-E": "r > e"}, models="across")
+    cells = tables.cells(table, FOUND)
     assert [cell.row for cell in cells[:4]] == [f"hans-sub: {pair}" for pair in ("a > c", "a > d", "b > c", "b > d")]
     assert len([cell for cell in cells if cell.row.startswith("hans-con: ")]) == 4
     assert [(cell.row, cell.published) for cell in cells if cell.published is not None] == [
         ("published: R-E (r > e)", 3.0),
         ("decided, published", 100.0),
     ]
-    within = tables.cells(replace(one, models="inoculated", draw="scatter"), FOUND)
+    within = tables.cells(replace(table, models="inoculated", draw="scatter"), FOUND)
     assert len([cell for cell in within if cell.row.startswith("hans-sub: ")]) == 6
     assert not [cell for cell in within if cell.row.startswith("decided")]
 
 
 def test_a_table_of_pairs_has_our_numbers_and_the_published_ones():
     """Each pair's accuracy in percent under its method, to the digit; those of the paper in rows of their own."""
-    shown = exhibit("pairs", PublishedRow("ACC", published={"A-B": 61.5}), pairs={"A-B": "a > b"})
-    text = render.markdown("Table 0", shown, FOUND, tables.cells(shown, FOUND))
+    page = exhibit("pairs", PublishedRow("ACC", published={"A-B": 61.5}), pairs={"A-B": "a > b"})
+    text = render.markdown("Table 0", page, FOUND, tables.cells(page, FOUND))
     lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line[:1] == "|"]
-    at = {line[0].replace("\\", ""): line[1] for line in lines}
+    cell_of = {line[0].replace("\\", ""): line[1] for line in lines}
     ours = {
         f"{name}: {pair.a} > {pair.b}": f"{100 * pair.accuracy:.1f}"
-        for (name, _), found in FOUND.items()
-        for pair in found.evaluation.pairs
+        for (name, _), found_ranking in FOUND.items()
+        for pair in found_ranking.evaluation.pairs
         if pair.method == "ACC" and pair.same_family is False
     }
     assert len(ours) == 8
-    assert at == {**at, **ours}
-    assert at["published: A-B (a > b)"] == "61.5"
+    assert cell_of == {**cell_of, **ours}
+    assert cell_of["published: A-B (a > b)"] == "61.5"
 
 
 def test_models_stand_beside_published_ones_of_their_name():
@@ -274,8 +269,8 @@ def test_a_missing_suite_names_the_command_that_makes_it(tmp_path):
 
 def test_suites_of_ones_own_are_taken_instead():
     """`--suite SET=PATH`, repeated, puts several models or suites together."""
-    own = {"hans-sub": ["hans-sub-mini", "hans-con-mini"]}
-    names = {model.name for model in tables.find("hans-sub", "", Run(own=own)).models}
+    own_suites = {"hans-sub": ["hans-sub-mini", "hans-con-mini"]}
+    names = {model.name for model in tables.find("hans-sub", "", Run(own=own_suites)).models}
     assert {"hans-sub-mini/untouched", "hans-con-mini/untouched"} <= names
     assert tables.find("hans-sub", "", Run(own={"hans-sub": ["paws-mini"]})).name == "paws-mini"
 
@@ -283,21 +278,23 @@ def test_suites_of_ones_own_are_taken_instead():
 def test_what_is_ranked_follows_from_the_exhibit(monkeypatch, tmp_path):
     """Every set of the tier with every attribution of the rows, on the population, probe, draws and seed of the run."""
     calls = []
-    monkeypatch.setattr(tables, "rank", lambda suite, rows, **more: calls.append((suite.name, rows, more)))
+    monkeypatch.setattr(tables, "rank", lambda suite, rows, **options: calls.append((suite.name, rows, options)))
     run = Run(probe=5, draws=40, seed=3, population=20, target="predicted")
-    one = KNOWN.tables["1"]
-    assert set(tables.rankings(one, KNOWN.tiers["mini"], run)) == {(s, a) for s in one.sets for a in one.attributions}
-    assert {call[0] for call in calls} == {f"{name}-mini" for name in one.sets}
-    for _, rows, more in calls:
-        assert (rows.population, more["probe"], more["draws"], more["seed"]) == (20, 5, 40, 3)
-        assert more["evidence"].target == "predicted"
+    table = KNOWN.tables["1"]
+    assert set(tables.rankings(table, KNOWN.tiers["mini"], run)) == {
+        (s, a) for s in table.sets for a in table.attributions
+    }
+    assert {call[0] for call in calls} == {f"{name}-mini" for name in table.sets}
+    for _, rows, options in calls:
+        assert (rows.population, options["probe"], options["draws"], options["seed"]) == (20, 5, 40, 3)
+        assert options["evidence"].target == "predicted"
 
 
 def test_official_rows_need_a_folder(tmp_path):
     """A tier whose rows are not embedded asks for `--data-dir` before it loads a model."""
-    own = {"paws": ["paws-mini"]}
+    own_suites = {"paws": ["paws-mini"]}
     with refuses(UsageError, option="data_dir"):
-        tables.rankings(KNOWN.tables["2"], Tier({}), Run(own=own))
+        tables.rankings(KNOWN.tables["2"], Tier({}), Run(own=own_suites))
 
 
 def test_a_tier_without_a_suite_for_any_set_is_told_so():
@@ -306,18 +303,18 @@ def test_a_tier_without_a_suite_for_any_set_is_told_so():
         tables.rankings(exhibit("methods", PublishedRow("ACC")), Tier({}), Run())
 
 
-def test_what_is_asked_for_and_is_not_there_is_refused(tmp_path):
-    """A set without a suite, though another has one."""
+@pytest.mark.parametrize(
+    ("option", "value", "options"),
+    [
+        ("suite", ["hans-con"], {"sets": ("hans-sub", "hans-con")}),
+        ("data_dir", Path("none"), {"data_dir": Path("none")}),
+    ],
+)
+def test_what_is_asked_for_and_is_not_there_is_refused(tmp_path, option, value, options):
+    """A set without a suite, though another has one, and a folder of official rows beside an embedded suite."""
     tier = Tier({"hans-sub": "hans-sub-mini"}, {}, embedded=True)
-    with refuses(UsageError, option="suite", value=["hans-con"]):
-        tables.rankings(exhibit("methods"), tier, Run(folder=tmp_path, sets=("hans-sub", "hans-con")))
-
-
-def test_official_rows_are_read_for_embedded_suites_too(tmp_path):
-    """Where a folder is named; it is not passed over."""
-    tier = Tier({"hans-sub": "hans-sub-mini"}, {}, embedded=True)
-    with refuses(UsageError, option="data_dir", value=tmp_path / "none"):
-        tables.rankings(exhibit("methods"), tier, Run(folder=tmp_path, data_dir=tmp_path / "none"))
+    with refuses(UsageError, option=option, value=value):
+        tables.rankings(exhibit("methods"), tier, Run(folder=tmp_path, **options))
 
 
 def test_markdown_puts_published_numbers_beside_ours():
@@ -342,10 +339,10 @@ def test_markdown_puts_published_numbers_beside_ours():
 def test_a_table_says_under_it_why_published_numbers_are_not_met():
     """The first remark, where there is a difference to explain; none where nothing was published."""
     row = PublishedRow("ACC", published={"hans-sub": 50.0})
-    for rows, said in (((row,), True), ((PublishedRow("ACC"),), False)):
-        shown = exhibit("methods", *rows)
-        text = render.markdown("Table 0", shown, FOUND, tables.cells(shown, FOUND))
-        assert ("\n\n- Each of our numbers is followed by the published one" in text) is said
+    for rows, remark in (((row,), True), ((PublishedRow("ACC"),), False)):
+        page = exhibit("methods", *rows)
+        text = render.markdown("Table 0", page, FOUND, tables.cells(page, FOUND))
+        assert ("\n\n- Each of our numbers is followed by the published one" in text) is remark
 
 
 def test_csv_has_a_line_a_cell():
@@ -365,11 +362,11 @@ def test_csv_has_a_line_a_cell():
 def test_figures_are_drawn_the_same_each_time(form, begins, number):
     """A scatter of pairs and a distribution, as bytes that do not change from run to run."""
     figures = pytest.importorskip("experiments.figures", reason="matplotlib is not installed")
-    one = replace(KNOWN.figures[number], sets=("hans-sub", "hans-con"))
-    cells = tables.cells(one, FOUND)
-    picture = figures.draw(one, cells, form)
+    figure = replace(KNOWN.figures[number], sets=("hans-sub", "hans-con"))
+    cells = tables.cells(figure, FOUND)
+    picture = figures.draw(figure, cells, form)
     assert picture.startswith(begins)
-    assert picture == figures.draw(one, cells, form)
+    assert picture == figures.draw(figure, cells, form)
 
 
 @pytest.fixture
@@ -414,9 +411,9 @@ def test_a_format_that_makes_it_slower_is_pointed_out(capsys, monkeypatch):
 @pytest.mark.slow
 def test_the_target_rule_turns_factors_and_no_baseline(capsys, tmp_path, two_suites):
     """`--target predicted` moves a factor about another label, leaves ACC as it is, and is named below the table."""
-    given = ["table", "2", "--ood", "paws", "--population", "12", "--workers", "1", "--store", tmp_path / "store"]
-    declared = run(capsys, *given, *two_suites)[1]
-    predicted = run(capsys, *given, *two_suites, "--target", "predicted")[1]
+    arguments = ["table", "2", "--ood", "paws", "--population", "12", "--workers", "1", "--store", tmp_path / "store"]
+    declared = run(capsys, *arguments, *two_suites)[1]
+    predicted = run(capsys, *arguments, *two_suites, "--target", "predicted")[1]
     lines = {name: [next(line for line in out.splitlines() if line.startswith(f"| {name} ")) for out in
                     (declared, predicted)] for name in ("ACC", "CONF", "SUM-DIFF")}  # fmt: skip
     assert lines["ACC"][0] == lines["ACC"][1]
@@ -429,17 +426,17 @@ def test_the_target_rule_turns_factors_and_no_baseline(capsys, tmp_path, two_sui
 @pytest.mark.slow
 def test_a_part_of_a_table(capsys, tmp_path, two_suites):
     """The rest keeps its published numbers, and nothing is run for it."""
-    given = ["table", "2", "--ood", "paws", "--population", "12", "--workers", "1", "--store", tmp_path / "store"]
-    status, out, _ = run(capsys, *given, *two_suites, "--format", "csv")
+    arguments = ["table", "2", "--ood", "paws", "--population", "12", "--workers", "1", "--store", tmp_path / "store"]
+    status, out, _ = run(capsys, *arguments, *two_suites, "--format", "csv")
     assert status == 0
-    here = {row["column"] for row in csv.DictReader(io.StringIO(out)) if row["here"]}
-    assert here == {"paws"}
+    columns = {row["column"] for row in csv.DictReader(io.StringIO(out)) if row["here"]}
+    assert columns == {"paws"}
     assert "ACC,hans-sub,,,,90.6," in out
-    given = ["table", "1", "--ood", "msgs-verb", *given[4:]]
-    status, out, _ = run(capsys, *given, "--attribution", "ig", "--format", "csv")
+    arguments = ["table", "1", "--ood", "msgs-verb", *arguments[4:]]
+    status, out, _ = run(capsys, *arguments, "--attribution", "ig", "--format", "csv")
     rows = {row["row"] for row in csv.DictReader(io.StringIO(out)) if row["here"]}
     assert rows == {"ACC", "CONF", "CONF-GT", "NLL", "CONF-H", "RANDOM", "designed, ig"}
-    status, out, _ = run(capsys, *given, "--attribution", "ig:baseline=zero,steps=4")
+    status, out, _ = run(capsys, *arguments, "--attribution", "ig:baseline=zero,steps=4")
     assert (status, "12 rows, ig:baseline=zero,steps=4\n" in out) == (0, True)
 
 
@@ -447,9 +444,9 @@ def test_a_part_of_a_table(capsys, tmp_path, two_suites):
 def test_a_table_says_what_its_numbers_were_computed_in(capsys, tmp_path, two_suites):
     """A run in bfloat16 says so; float32 goes without saying."""
     store = tmp_path / "store"
-    given = ["table", "2", "--ood", "paws", "--population", "12", "--workers", "1", "--store", store, *two_suites]
-    assert "12 rows, shap in bfloat16\n" in run(capsys, *given, "--dtype", "bfloat16")[1]
-    assert "12 rows, shap\n" in run(capsys, *given)[1]
+    arguments = ["table", "2", "--ood", "paws", "--population", "12", "--workers", "1", "--store", store, *two_suites]
+    assert "12 rows, shap in bfloat16\n" in run(capsys, *arguments, "--dtype", "bfloat16")[1]
+    assert "12 rows, shap\n" in run(capsys, *arguments)[1]
 
 
 @pytest.mark.parametrize(
@@ -480,7 +477,7 @@ def test_a_table_says_what_its_numbers_were_computed_in(capsys, tmp_path, two_su
     ],
 )
 def test_a_wrong_argument_of_a_table_is_one_line(capsys, tmp_path, arguments, message):
-    """It says what was expected, on stderr, with status 2."""
+    """The line says what was expected, on stderr, with status 2."""
     status, out, err = run(capsys, *arguments, "--store", tmp_path)
     assert (status, out) == (2, "")
     assert message in err

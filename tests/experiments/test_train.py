@@ -79,14 +79,10 @@ def test_epochs_differ_and_seeds_repeat():
 @pytest.mark.parametrize(
     ("rows", "stage", "steps"),
     [
-        (10, Stage(batch_size=4), 3),
-        (10, Stage(batch_size=4, epochs=2), 6),
-        (10, Stage(batch_size=4, epochs=0.5), 2),
-        (10, Stage(batch_size=4, epochs=2, steps=7), 7),
-        (10, Stage(steps=0), 0),
-        (0, Stage(steps=7), 0),
+        (10, Stage(batch_size=4), 3), (10, Stage(batch_size=4, epochs=2), 6), (10, Stage(batch_size=4, epochs=0.5), 2),
+        (10, Stage(batch_size=4, epochs=2, steps=7), 7), (10, Stage(steps=0), 0), (0, Stage(steps=7), 0),
     ],
-)
+)  # fmt: skip
 def test_number_of_steps(rows, stage, steps):
     """Steps are batches; their number is given, or follows from epochs; without rows there are none."""
     assert train.number_of_steps(rows, stage) == steps
@@ -132,7 +128,7 @@ def test_no_rows_train_nothing(tiny):
 
 @pytest.mark.parametrize("rising", [0.0, 0.1, 1.0])
 def test_the_learning_rate_rises_and_falls(rising):
-    """It never is 0, reaches 1 once, and never leaves the range between."""
+    """The rate is never 0, reaches 1 once, and never leaves the range between."""
     factor = train.slope(50, rising)
     rates = [factor(step) for step in range(50)]
     peak = rates.index(max(rates))
@@ -229,9 +225,9 @@ def test_labels_of_a_base_without_names_are_given_by_the_recipe(tiny, tmp_path):
     model, tokenizer = tiny
     model.config.update(train.names_of(("LABEL_0", "LABEL_1")))
     train.save(model, tokenizer, tmp_path / "unnamed")
-    named, _ = train.load(str(tmp_path / "unnamed"), TASK, seed=0, labels=("entailment", "not_entailment"))
-    assert named.config.id2label == {0: "entailment", 1: "not_entailment"}
-    assert torch.equal(weights(named), weights(model))
+    named_model, _ = train.load(str(tmp_path / "unnamed"), TASK, seed=0, labels=("entailment", "not_entailment"))
+    assert named_model.config.id2label == {0: "entailment", 1: "not_entailment"}
+    assert torch.equal(weights(named_model), weights(model))
     with refuses(ModelError, allowed=TASK.labels, place=tmp_path / "unnamed"):
         train.load(str(tmp_path / "unnamed"), TASK, seed=0, labels=("cat", "dog"))
 

@@ -50,15 +50,15 @@ def test_agreement_is_that_of_answers():
 
 def test_a_rule_does_not_see_the_set_that_it_is_judged_on(monkeypatch):
     """Each set is decided once, by the cases of all others."""
-    seen = []
+    calls = []
 
     def rule(fitted, decided):
-        seen.append(({case.set for case in fitted}, {case.set for case in decided}))
+        calls.append(({case.set for case in fitted}, {case.set for case in decided}))
         return np.zeros(len(decided), dtype=bool)
 
     monkeypatch.setattr(trust, "RULES", {"spy": rule})
     verdicts([case("a", 0.1), case("b", 0.1), case("b", 0.2), case("c", 0.0)])
-    assert seen == [({"b", "c"}, {"a"}), ({"a", "c"}, {"b"}), ({"a", "b"}, {"c"})]
+    assert calls == [({"b", "c"}, {"a"}), ({"a", "c"}, {"b"}), ({"a", "b"}, {"c"})]
 
 
 def test_a_rule_takes_factors_where_its_feature_tells():
@@ -99,11 +99,13 @@ def test_one_set_is_refused():
 def test_cases_are_read_as_they_were_written():
     """To four digits; a factor that is not designed has no sum with accuracy."""
     cases = [case("a", 0.1), case("b", -0.05, designed=False, together=float("nan"))]
-    for kept, again in zip(cases, read(written(cases)), strict=True):
-        assert (kept.set, kept.suite, kept.attribution, kept.factor, kept.designed) == (
-            again.set, again.suite, again.attribution, again.factor, again.designed
+    for first, second in zip(cases, read(written(cases)), strict=True):
+        assert (first.set, first.suite, first.attribution, first.factor, first.designed) == (
+            second.set, second.suite, second.attribution, second.factor, second.designed
         )  # fmt: skip
-        numbers = [(*astuple(c.features), c.factor_alone, c.accuracy, c.together, c.pool_method) for c in (kept, again)]
+        numbers = [
+            (*astuple(c.features), c.factor_alone, c.accuracy, c.together, c.pool_method) for c in (first, second)
+        ]
         assert numbers[1] == pytest.approx(numbers[0], abs=1e-4, nan_ok=True)
 
 
@@ -124,14 +126,14 @@ def test_a_suite_is_measured_as_rank_does(monkeypatch):
     rows = replace(load_set("hans-con"), population=24)
     monkeypatch.setattr(trust.sets, "load", lambda name: rows)
     cases = list(trust.cases_of(bundled_suites()["hans-con-mini"], "hans-con-mini", ["occlusion", "ig"], Runtime()))
-    by_name = {(one.attribution, one.factor): one for one in cases}
+    by_name = {(case.attribution, case.factor): case for case in cases}
     rankings = [rank("hans-con-mini", rows, evidence=Evidence(name, methods=())) for name in ("occlusion", "ig")]
     for name, sign in (("CONST", 1), ("SUM-DIFF", -1)):
-        found = by_name["occlusion", name]
+        case = by_name["occlusion", name]
         place = [method.name for method in rankings[0].table.methods].index(name)
         means = [sign * np.nanmean(ranking.table.values[:, place], axis=1) for ranking in rankings]
-        assert found.designed == (name == "CONST")
-        assert found.features.backends == pytest.approx(spearmanr(*means).statistic)
-        assert found.factor_alone == rankings[0].method(name).pairwise_accuracy
-        assert found.gain == found.factor_alone - rankings[0].method("ACC").pairwise_accuracy
-    assert {one.set for one in cases} == {"hans-con"}
+        assert case.designed == (name == "CONST")
+        assert case.features.backends == pytest.approx(spearmanr(*means).statistic)
+        assert case.factor_alone == rankings[0].method(name).pairwise_accuracy
+        assert case.gain == case.factor_alone - rankings[0].method("ACC").pairwise_accuracy
+    assert {case.set for case in cases} == {"hans-con"}

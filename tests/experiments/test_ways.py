@@ -9,6 +9,7 @@ import pytest
 import torch
 from refusals import refuses
 from scipy import optimize
+from test_train import WORDS, pairs
 from torch.nn.functional import cross_entropy
 
 from experiments import bias, eda, freelb, losses, plan, train, tuning
@@ -18,35 +19,9 @@ from ranker.errors import UsageError
 
 LABELS = ("non-entailment", "entailment")
 TINY = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
-WORDS = ["actor", "judge", "doctor", "lawyer", "artist", "banker", "ran", "slept", "danced", "waited"]
 SENTENCE = [
-    "A",
-    "sad",
-    ",",
-    "superior",
-    "human",
-    "comedy",
-    "played",
-    "out",
-    "on",
-    "the",
-    "back",
-    "roads",
-    "of",
-    "life",
-    ".",
-]
-
-
-def pairs(count, seed=0):
-    """Pairs whose label says whether the second text is the first one's beginning."""
-    rng = np.random.default_rng(seed)
-    made = []
-    for i in range(count):
-        words = list(rng.choice(WORDS, 6, replace=False))
-        label = int(rng.integers(2))
-        made.append(Example(f"pairs-{i}", (" ".join(words), " ".join(words[:2] if label else words[3:5])), label))
-    return made
+    "A", "sad", ",", "superior", "human", "comedy", "played", "out", "on", "the", "back", "roads", "of", "life", ".",
+]  # fmt: skip
 
 
 def built(dropout=0.0):
@@ -59,8 +34,8 @@ def built(dropout=0.0):
 def trained(stage, dropout=0.0):
     """Weights by name after a training of the 16 same pairs."""
     model, tokenizer = built(dropout)
-    found = train.train(model, tokenizer, pairs(16), stage, seed=1)
-    assert np.isfinite(found).all()
+    losses = train.train(model, tokenizer, pairs(16), stage, seed=1)
+    assert np.isfinite(losses).all()
     assert all(parameter.requires_grad for parameter in model.parameters())
     return {name: value.clone() for name, value in model.state_dict().items()}
 
@@ -94,7 +69,7 @@ def test_focal_loss_of_what_is_certain_has_a_gradient():
 
 
 def test_label_smoothing_is_torchs(batch):
-    """It is cross entropy with soft targets, as written out."""
+    """The loss is cross entropy with soft targets, as written out."""
     target = 0.8 * torch.nn.functional.one_hot(batch[1], 2) + 0.1
     torch.testing.assert_close(losses.smoothed(*batch, 0.2), -(target * batch[0].log_softmax(dim=1)).sum(1).mean())
 
@@ -132,17 +107,17 @@ def test_a_training_minimises_the_loss_of_the_classes_whatever_outputs_they_are_
 
 @pytest.mark.parametrize("kind", bias.FEATURES)
 def test_a_biased_model_knows_its_shortcut_and_no_more(kind):
-    """It is sure where its shortcut tells the label, and gives the base rate where it does not."""
+    """The model is sure if its shortcut tells the label, and gives the base rate otherwise."""
     rng = np.random.default_rng(0)
     telling, silent = [], []
     for i in range(200):
-        label, other = int(rng.integers(2)), int(rng.integers(2))
+        label, other_label = int(rng.integers(2)), int(rng.integers(2))
         texts = {
             "hypothesis": (" ".join(rng.choice(WORDS, 4)), "never" if label else "always"),
             "overlap": ("the actor ran home", "the actor ran" if label else "no judge slept"),
         }
         telling.append(Example(f"a{i}", texts[kind], label))
-        silent.append(Example(f"b{i}", ("the same", "the same"), other))
+        silent.append(Example(f"b{i}", ("the same", "the same"), other_label))
     p = np.exp(bias.log_probabilities(kind, telling, 2))
     assert (p.argmax(axis=1) == [row.target for row in telling]).all()
     assert p.max(axis=1).min() > 0.8
@@ -206,12 +181,12 @@ def test_eda_on_a_sentence():
 def test_copies_stand_behind_their_rows():
     """Rows stay as they are, copies have ids and labels of theirs, and a seed gives the same copies."""
     rows = pairs(6)
-    made = [eda.augmented(rows, Augment(copies=2, share=0.5), np.random.default_rng(3)) for _ in range(2)]
-    assert made[0] == made[1]
-    assert made[0][:6] == rows
-    assert [copy.id for copy in made[0][6:8]] == ["pairs-0+1", "pairs-0+2"]
-    assert [copy.target for copy in made[0][6:]] == [row.target for row in rows for _ in range(2)]
-    assert {len(copy.segments) for copy in made[0]} == {2}
+    augmented = [eda.augmented(rows, Augment(copies=2, share=0.5), np.random.default_rng(3)) for _ in range(2)]
+    assert augmented[0] == augmented[1]
+    assert augmented[0][:6] == rows
+    assert [copy.id for copy in augmented[0][6:8]] == ["pairs-0+1", "pairs-0+2"]
+    assert [copy.target for copy in augmented[0][6:]] == [row.target for row in rows for _ in range(2)]
+    assert {len(copy.segments) for copy in augmented[0]} == {2}
 
 
 def test_shots_are_rows_of_each_label():
@@ -257,16 +232,16 @@ def test_freelb_takes_the_steps_of_the_paper(radius):
     """From a uniform start, along each row's gradient of one length, back into the ball; padding is not pushed."""
     network, start, step = Straight(), 0.7, 0.3
     batch = {"input_ids": torch.tensor([[1, 2, 3], [3, 1, 0]]), "attention_mask": torch.tensor([[1, 1, 1], [1, 1, 0]])}
-    how = Perturb(steps=3, step_size=step, start=start, radius=radius)
+    perturb = Perturb(steps=3, step_size=step, start=start, radius=radius)
     torch.manual_seed(0)
     drawn = torch.rand(2, 3, 3).numpy()
     torch.manual_seed(0)
-    value = freelb.backward(network, batch, lambda logits: logits.sum(), how)
+    value = freelb.backward(network, batch, lambda logits: logits.sum(), perturb)
     words, slope, losses_of = np.arange(12.0).reshape(4, 3) / 10, np.array([0.5, -1.0, 2.0]), np.zeros(3)
     for ids, noise, real in (([1, 2, 3], drawn[0], 3), ([3, 1, 0], drawn[1], 2)):
-        seen = np.arange(3)[:, None] < real
-        push = seen * start * (2 * noise - 1) / np.sqrt(real * 3)
-        uphill = seen * slope / np.linalg.norm(seen * slope)
+        real_tokens = np.arange(3)[:, None] < real
+        push = real_tokens * start * (2 * noise - 1) / np.sqrt(real * 3)
+        uphill = real_tokens * slope / np.linalg.norm(real_tokens * slope)
         for k in range(3):
             losses_of[k] += ((words[ids] + push) @ slope).sum()
             push = push + step * uphill
@@ -283,14 +258,14 @@ def test_freelb_goes_against_the_model():
     labels = torch.tensor([row.target for row in rows])
     model.requires_grad_(True).eval()
 
-    def of(**how):
+    def of(**options):
         model.zero_grad()
-        value = freelb.backward(model, batch, lambda logits: cross_entropy(logits, labels), Perturb(**how))
+        value = freelb.backward(model, batch, lambda logits: cross_entropy(logits, labels), Perturb(**options))
         return value, model.classifier.weight.grad.clone()
 
     plain = cross_entropy(model(**batch).logits, labels)
-    still, gradient = of(steps=2, step_size=0.0, start=0.0)
-    assert still == pytest.approx(plain.item(), abs=1e-6)
+    unmoved, gradient = of(steps=2, step_size=0.0, start=0.0)
+    assert unmoved == pytest.approx(plain.item(), abs=1e-6)
     model.zero_grad()
     plain.backward()
     torch.testing.assert_close(gradient, model.classifier.weight.grad, atol=1e-6, rtol=1e-4)
@@ -316,12 +291,12 @@ def test_head_then_all_is_one_after_the_other():
         trained(Stage(**stage, tune=Tune("head-then-all", head_share=1.0))), trained(Stage(**stage, tune=Tune("head")))
     )
     assert same(trained(Stage(**stage, tune=Tune("head-then-all", head_share=0.0))), trained(Stage(**stage)))
-    both = trained(Stage(**stage, tune=Tune("head-then-all")))
-    assert not torch.equal(both["bert.pooler.dense.weight"], built()[0].state_dict()["bert.pooler.dense.weight"])
+    both_stages = trained(Stage(**stage, tune=Tune("head-then-all")))
+    assert not torch.equal(both_stages["bert.pooler.dense.weight"], built()[0].state_dict()["bert.pooler.dense.weight"])
 
 
 def test_lora_changes_linear_layers_by_low_rank():
-    """What is merged into each linear layer of the encoder has at most the rank; embeddings stay; the names, too."""
+    """Each linear layer of the encoder changes by at most the rank; embeddings and names stay."""
     pytest.importorskip("peft", reason="peft is not installed")
     before = built()[0].state_dict()
     after = trained(Stage(steps=5, learning_rate=0.05, tune=Tune("lora", rank=2)))
@@ -346,16 +321,12 @@ def test_phases_add_up_to_the_steps():
 @pytest.mark.parametrize(
     "way",
     [
-        {"loss": Loss("focal")},
-        {"loss": Loss("smoothed")},
-        {"loss": Loss("product")},
-        {"loss": Loss("product", bias="overlap")},
-        {"perturb": Perturb(steps=2)},
-        {"tune": Tune("head-then-all")},
+        {"loss": Loss("focal")}, {"loss": Loss("smoothed")}, {"loss": Loss("product")},
+        {"loss": Loss("product", bias="overlap")}, {"perturb": Perturb(steps=2)}, {"tune": Tune("head-then-all")},
         {"tune": Tune("lora")},
     ],
     ids=lambda way: str(next(iter(way.values()))),
-)
+)  # fmt: skip
 def test_each_way_trains_and_repeats(way):
     """A whole training on two layers: another model than plain training gives, and the same one under the same seed."""
     if way == {"tune": Tune("lora")}:
@@ -369,16 +340,12 @@ def test_each_way_trains_and_repeats(way):
 def test_ways_are_part_of_the_key_only_where_they_are_used():
     """A stage without them has the key that it always had; each of them gives another."""
 
-    def key(**more):
-        return plan.Training("a", Stage(**more), 0, (), Base(path="x")).key
+    def key(**options):
+        return plan.Training("a", Stage(**options), 0, (), Base(path="x")).key
 
     ways = [
-        {"shots": 3},
-        {"augment": Augment()},
-        {"loss": Loss("focal")},
-        {"perturb": Perturb()},
-        {"tune": Tune("head")},
-    ]
+        {"shots": 3}, {"augment": Augment()}, {"loss": Loss("focal")}, {"perturb": Perturb()}, {"tune": Tune("head")},
+    ]  # fmt: skip
     assert key() == "72675fc9beb43a87e2ca1cedc5e246e8e6bf2337585e4863d3e336d56935f5c7"
     assert len({key(), *(key(**way) for way in ways)}) == 6
     assert key(loss=Loss("focal")) != key(loss=Loss("focal", gamma=1.0))

@@ -9,9 +9,9 @@ from factors.check import Checked, cases, check_factor, words_as_tokens
 from factors.compose import mean, scores
 
 
-def declared(score, **more):
+def declared(score, **options):
     """A factor from a function."""
-    return factor("MINE", **{"higher_is_better": True, "explains": "true", **more})(score)
+    return factor("MINE", **{"higher_is_better": True, "explains": "true", **options})(score)
 
 
 def test_a_good_factor_is_described():
@@ -37,10 +37,10 @@ def test_the_scale_is_told(score, scale):
     assert check_factor(declared(score)).scale == scale
 
 
-def remember(seen=[]):  # noqa: B006  # the very mistake that is to be found
+def remember(calls=[]):  # noqa: B006  # the very mistake that is to be found
     """A factor that counts its calls."""
-    seen.append(1)
-    return float(len(seen))
+    calls.append(1)
+    return float(len(calls))
 
 
 def write_through(a, e):
@@ -59,10 +59,7 @@ def write_through(a, e):
         (lambda a, e: "3", r"MINE must return a number \(got '3'\), on 'a pair'"),
         (lambda a, e: a.scores, r"MINE must return a number \(got an array of shape \(19,\)\), on 'a pair'"),
         (lambda a, e: sys.exit(3), r"MINE must not raise \(got SystemExit: 3 on 'a pair'\)"),
-        (
-            lambda a, e: 1 / len(e.marks),
-            r"MINE must not raise \(got ZeroDivisionError: .* on 'no mark'\); it ret",
-        ),
+        (lambda a, e: 1 / len(e.marks), r"MINE must not raise \(got ZeroDivisionError: .* on 'no mark'\); it ret"),
         (lambda a, e: a.scores.sort() or 0.0, r"MINE must not raise \(got ValueError: .*read-only.*copies an array"),
         (lambda a, e: remember(), r"MINE must give the same value each time \(got .* on 'all scores zero'\)"),
         (lambda a, e: np.random.default_rng().random(), r"MINE must give the same value each time"),
@@ -90,11 +87,11 @@ def test_a_factor_of_marks_is_shown_its_own_mark():
 
 def test_more_cases_are_looked_at():
     """A rule that only a user's own row breaks is found."""
-    own = {"my row": cases()["one segment"]}
-    score = declared(lambda a, e: math.inf if e.id == "one segment" and a is own["my row"][0] else 0.0)
+    own_cases = {"my row": cases()["one segment"]}
+    score = declared(lambda a, e: math.inf if e.id == "one segment" and a is own_cases["my row"][0] else 0.0)
     check_factor(score)
     with pytest.raises(ValueError, match="on 'my row'"):
-        check_factor(score, own)
+        check_factor(score, own_cases)
 
 
 def test_a_factor_of_certain_words_is_checked_on_an_example_that_has_them():
@@ -108,6 +105,6 @@ def test_a_factor_of_certain_words_is_checked_on_an_example_that_has_them():
     with pytest.raises(ValueError, match=r"`check_factor\(factor, more=\{name: \(attributions, example\)\}\)`"):
         check_factor(words)
     mine = Example("mine", ("perhaps",), 0)
-    found = check_factor(words, more={"mine": (words_as_tokens(mine, [0.5]), mine)})
-    assert "mine" not in found.undefined
-    assert "a pair" in found.undefined
+    problems = check_factor(words, more={"mine": (words_as_tokens(mine, [0.5]), mine)})
+    assert "mine" not in problems.undefined
+    assert "a pair" in problems.undefined

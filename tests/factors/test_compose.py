@@ -42,11 +42,11 @@ def test_a_window_does_not_reach_into_the_other_segment():
 
 def test_scores_of_words_past_the_models_limit_are_not_there():
     """Of ten words the model saw four: those and no others are looked up."""
-    seen = Attributions(
+    attributions = Attributions(
         np.array([0.5, 0.5]), 1, tuple("abcd"), np.zeros(4, int), np.arange(4), np.zeros((4, 2), int), np.arange(4.0)
     )
-    assert c.scores(seen, np.ones(10, bool)).tolist() == [0, 1, 2, 3]
-    assert c.scores(seen, c.in_segment(PAIR, 1)).tolist() == []
+    assert c.scores(attributions, np.ones(10, bool)).tolist() == [0, 1, 2, 3]
+    assert c.scores(attributions, c.in_segment(PAIR, 1)).tolist() == []
 
 
 @pytest.mark.parametrize(

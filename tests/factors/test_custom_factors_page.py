@@ -14,7 +14,7 @@ BLOCKS = re.findall(r"(?ms)^```(\w+)\n(.*?)^```", PAGE)
 
 
 def given(command, rank_models):
-    """What a command of the page prints."""
+    """Print what a command of the page prints."""
     status, out, err = rank_models(*shlex.split(command)[1:])
     assert not status, err
     return out
@@ -32,9 +32,9 @@ def test_the_tutorial_runs(tmp_path, monkeypatch, rank_models):
             (tmp_path / file[1]).write_text(text)
             files.append(file[1].removesuffix(".py"))
         elif language == "python":
-            with contextlib.redirect_stdout(io.StringIO()) as said:
+            with contextlib.redirect_stdout(io.StringIO()) as output:
                 exec(text, names)
-            printed = said.getvalue()
+            printed = output.getvalue()
         elif language == "output":
             assert printed.startswith(text.rstrip("\n"))
         elif language == "console":
@@ -53,5 +53,5 @@ def test_every_selector_and_reducer_is_on_the_page():
     """The tables are complete."""
     from factors import compose
 
-    own = {name for name, value in vars(compose).items() if getattr(value, "__module__", "") == compose.__name__}
-    assert not [name for name in own - {"shared_words", "_of_defined"} if f"`{name}" not in PAGE]
+    own_names = {name for name, value in vars(compose).items() if getattr(value, "__module__", "") == compose.__name__}
+    assert not [name for name in own_names - {"shared_words", "_of_defined"} if f"`{name}" not in PAGE]

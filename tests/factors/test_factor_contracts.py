@@ -1,4 +1,4 @@
-"""What every registered factor keeps to; a new one is tested by being registered."""
+"""Contracts of every registered factor; a new one is tested by being registered."""
 
 import math
 
@@ -53,13 +53,13 @@ def test_the_other_label_reverses_a_factor_of_signed_scores(name):
     """The direction of a factor depends on the label that it is about; only magnitudes have none."""
     factor = BUILTIN[name]
     row, example = cases(factor.mark or "mark")["a pair"]
-    one, other = factor.score(row, example), factor.score(row.toward(0), example)
+    first_score, second_score = factor.score(row, example), factor.score(row.toward(0), example)
     if name in UNSIGNED:
-        assert other == pytest.approx(one, rel=1e-12)
+        assert second_score == pytest.approx(first_score, rel=1e-12)
     elif name == "MAX-DIFF" or name in ORDERED:  # the maximum of the other label's scores is minus their minimum
-        assert other != pytest.approx(-one)
+        assert second_score != pytest.approx(-first_score)
     else:
-        assert other == pytest.approx(-one, abs=1e-12)
+        assert second_score == pytest.approx(-first_score, abs=1e-12)
 
 
 def test_every_factor_says_what_it_is():

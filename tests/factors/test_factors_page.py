@@ -18,10 +18,10 @@ def test_the_worked_examples_are_right():
     """Every value on the page is what the factor gives."""
     code = "\n".join(re.findall(r"(?ms)^```python\n(.*?)^```", PAGE))
     test = doctest.DocTestParser().get_doctest(code, {}, "docs/factors.md", None, 0)
-    said: list[str] = []
-    result = doctest.DocTestRunner().run(test, out=said.append)
-    assert result.failed == 0, "".join(said)
-    assert result.attempted > len(BUILTIN)
+    messages: list[str] = []
+    outcome = doctest.DocTestRunner().run(test, out=messages.append)
+    assert outcome.failed == 0, "".join(messages)
+    assert outcome.attempted > len(BUILTIN)
 
 
 @pytest.mark.parametrize("name", BUILTIN)

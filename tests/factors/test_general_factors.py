@@ -17,7 +17,7 @@ def explained(*, scores=None, probs=(0.3, 0.7), target=1):
 
 
 def value(name, attributions, example=PAIR):
-    """What the named factor makes of the example."""
+    """Score the example by the named factor."""
     return BUILTIN[name].score(attributions, example)
 
 
@@ -83,25 +83,21 @@ def test_index_diff_without_a_shared_word_is_undefined():
 
 def test_words_beyond_the_models_limit_are_left_out():
     """Only the first 6 words were seen: no word of segment 2, so nothing to compare with: undefined."""
-    seen = Attributions(
+    attributions = Attributions(
         np.array([0.5, 0.5]), 1, tuple("abcdef"), np.zeros(6, int), np.arange(6), np.zeros((6, 2), int), np.ones(6)
     )
-    assert np.isnan(value("INDEX-DIFF", seen))
-    assert np.isnan(value("MAX-DIFF", seen))
-    assert np.isnan(value("SUM-DIFF", seen))
+    assert np.isnan(value("INDEX-DIFF", attributions))
+    assert np.isnan(value("MAX-DIFF", attributions))
+    assert np.isnan(value("SUM-DIFF", attributions))
 
 
 @pytest.mark.parametrize(
     ("name", "label", "target", "expected"),
     [
-        ("ACC", 1, 1, 1.0),
-        ("ACC", 0, 1, 0.0),
-        ("CONF", 0, 1, 0.7),
-        ("CONF-GT", 0, 0, 0.3),
-        ("CONF-H", 0, 1, 0.7),
+        ("ACC", 1, 1, 1.0), ("ACC", 0, 1, 0.0), ("CONF", 0, 1, 0.7), ("CONF-GT", 0, 0, 0.3), ("CONF-H", 0, 1, 0.7),
         ("NLL", 0, 0, -np.log(0.3)),
     ],
-)
+)  # fmt: skip
 def test_baselines_are_the_hand_worked_values(name, label, target, expected):
     """Probabilities .3 and .7, turned toward the label that the baseline declares."""
     row = explained(target=target)

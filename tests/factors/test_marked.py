@@ -29,7 +29,7 @@ SWAP = pair(
 
 
 def value(name, example, by_word):
-    """What the named factor makes of word scores; special tokens score 100."""
+    """Score words by the named factor; special tokens score 100."""
     return BUILTIN[name].score(words_as_tokens(example, by_word, special=100.0), example)
 
 
@@ -69,16 +69,17 @@ def test_a_feature_is_read_with_the_words_next_to_it(name):
     assert value(name, SINGLE, [9, 9, 0.3, 0.5, -0.1, 9, 9]) == pytest.approx(0.7, abs=1e-12)
 
 
-def test_a_window_ends_where_the_text_ends():
-    """The first word has no word before it."""
-    example = Example("start", ("Drew ran away.",), 1, {"feature": (Span(0, 0, 4),)})
-    assert value("IRREG", example, [0.25, 0.5, 9, 9]) == 0.75
-
-
-def test_overlapping_windows_count_a_word_once():
-    """Two marked words with one between them: five words, each once."""
-    example = Example("two", ("Now she sang and drew well.",), 1, {"feature": (Span(0, 8, 12), Span(0, 17, 21))})
-    assert value("IRREG", example, [9.0, 1.0, 1.0, 1.0, 1.0, 1.0, 9.0]) == 5.0
+@pytest.mark.parametrize(
+    ("text", "spans", "scores", "total"),
+    [
+        ("Drew ran away.", [(0, 4)], [0.25, 0.5, 9, 9], 0.75),  # the first word has no word before it
+        ("Now she sang and drew well.", [(8, 12), (17, 21)], [9, 1, 1, 1, 1, 1, 9], 5),  # one word between them
+    ],
+)
+def test_windows_end_with_their_text_and_count_a_word_once(text, spans, scores, total):
+    """Marked words and their neighbours, each once."""
+    example = Example("window", (text,), 1, {"feature": tuple(Span(0, *span) for span in spans)})
+    assert value("IRREG", example, scores) == total
 
 
 def test_shared_avg_is_the_mean_over_every_shared_occurrence():

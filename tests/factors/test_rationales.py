@@ -20,7 +20,7 @@ BAD = Example("bad", (TEXT,), 1, {"rationale": (Span(0, 16, 32),)})
 
 
 def value(name, scores, example=BAD):
-    """What the named factor makes of word scores; special tokens score 100."""
+    """Score words by the named factor; special tokens score 100."""
     return BUILTIN[name].score(words_as_tokens(example, scores, special=100.0), example)
 
 
@@ -42,12 +42,12 @@ def test_glue_x_precision_recall_and_f1_are_the_hand_worked_shares():
     assert [value(name, scores) for name in ("RATIONALE-P", "RATIONALE-R", "RATIONALE-F1")] == pytest.approx(
         [1 / 2] * 3
     )
-    both = Example(
+    example = Example(
         "both", (TEXT,), 1, {**BAD.marks, "rationale-2": (Span(0, 4, 8), Span(0, 13, 32))}
     )  # plot so unbel. bad
-    assert value("RATIONALE-P", scores, both) == pytest.approx((1 / 2 + 2 / 2) / 2)
-    assert value("RATIONALE-R", scores, both) == pytest.approx((1 / 2 + 2 / 4) / 2)
-    assert value("RATIONALE-F1", scores, both) == pytest.approx((1 / 2 + 2 * 2 / (2 + 4)) / 2)
+    assert value("RATIONALE-P", scores, example) == pytest.approx((1 / 2 + 2 / 2) / 2)
+    assert value("RATIONALE-R", scores, example) == pytest.approx((1 / 2 + 2 / 4) / 2)
+    assert value("RATIONALE-F1", scores, example) == pytest.approx((1 / 2 + 2 * 2 / (2 + 4)) / 2)
 
 
 def test_erasers_measures_on_a_row_that_agrees_in_part():
@@ -94,23 +94,23 @@ def test_runs_end_with_their_segment():
 @given(st.lists(st.tuples(st.integers(-3, 3), st.booleans()), min_size=1, max_size=30))
 def test_measures_agree_with_scikit_learn(rows):
     """The area as ERASER's program has it from scikit-learn, ties included, and precision, recall, F1 of top words."""
-    scores, named = (np.array(column) for column in zip(*rows, strict=True))
-    if not scores.any() or not named.any():
+    scores, marks = (np.array(column) for column in zip(*rows, strict=True))
+    if not scores.any() or not marks.any():
         return
-    spans = tuple(Span(0, 2 * w, 2 * w + 1) for w in np.flatnonzero(named).tolist())
+    spans = tuple(Span(0, 2 * w, 2 * w + 1) for w in np.flatnonzero(marks).tolist())
     example = Example("letters", (" ".join("a" * len(rows)),), 1, {"rationale": spans})
-    precision, recall, _ = precision_recall_curve(named, scores)
+    precision, recall, _ = precision_recall_curve(marks, scores)
     assert value("RATIONALE-AUPRC", scores, example) == pytest.approx(auc(recall, precision), abs=1e-12)
     top = top_words(words_as_tokens(example, scores), example)
     for name, oracle in (("P", precision_score), ("R", recall_score), ("F1", f1_score)):
-        assert value(f"RATIONALE-{name}", scores, example) == pytest.approx(oracle(named, top))
+        assert value(f"RATIONALE-{name}", scores, example) == pytest.approx(oracle(marks, top))
 
 
 def test_unseen_words_come_last_and_are_missed():
     """Of two named words one is behind the model's limit: it is never a top word, so recall is a half at most."""
-    whole = words_as_tokens(BAD, [1, 0, 0, 0, 0.5, 9, 9, 9, 9, 9])
-    parts = {name: getattr(whole, name)[:6] for name in ("segment", "word", "offsets", "scores")}
-    cut = Attributions(whole.probs, 1, whole.tokens[:6], **parts)  # [CLS] and five words
+    full_row = words_as_tokens(BAD, [1, 0, 0, 0, 0.5, 9, 9, 9, 9, 9])
+    parts = {name: getattr(full_row, name)[:6] for name in ("segment", "word", "offsets", "scores")}
+    cut = Attributions(full_row.probs, 1, full_row.tokens[:6], **parts)  # [CLS] and five words
     assert np.flatnonzero(top_words(cut, BAD)).tolist() == [0, 4]
     assert BUILTIN["RATIONALE-R"].score(cut, BAD) == pytest.approx(1 / 2)
     # one hit at rank 2 of 10, then five unseen words at once, with the other hit

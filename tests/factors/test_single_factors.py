@@ -16,12 +16,12 @@ SCORES = [-0.25, 0.5, 0.125, -1.0, 2.0, 0.125]
 
 
 def value(name, scores, example=GOOD):
-    """What the named factor makes of word scores; special tokens score 100."""
+    """Score words by the named factor; special tokens score 100."""
     return BUILTIN[name].score(words_as_tokens(example, scores, special=100.0), example)
 
 
 def test_stop_share_is_the_hand_worked_share():
-    """This .25, is .125 and ! .125 have .5 of 4, whatever their signs; special tokens do not count."""
+    """Words 0.25, 0.125 and 0.125 have 0.5 of 4, whatever their signs; special tokens do not count."""
     assert value("STOP-SHARE", SCORES) == pytest.approx(0.5 / 4)
     assert value("STOP-SHARE", np.abs(SCORES)) == pytest.approx(0.5 / 4)
 
@@ -73,14 +73,14 @@ def test_the_smallest_scores_have_a_value(name):
 
 
 def test_words_that_were_not_seen_are_left_out():
-    """Of the first three words alone: This and is have .375 of .875, and film .5. So, too, with a gap in between."""
-    whole = words_as_tokens(GOOD, SCORES, special=100.0)
-    for seen, stop, content, squares, whole_of_these in (
+    """Of the first three words, two have .375 of .875 and one .5, with a gap in between, too."""
+    row = words_as_tokens(GOOD, SCORES, special=100.0)
+    for words, stop, content, squares, whole_of_these in (
         ([1, 2, 3], 0.25 + 0.125, 0.5, 0.25**2 + 0.5**2 + 0.125**2, 0.875),
         ([2, 5, 6], 0.125, 0.5 + 2.0, 0.5**2 + 2.0**2 + 0.125**2, 2.625),
     ):
-        parts = {part: getattr(whole, part)[seen] for part in ("segment", "word", "offsets", "scores")}
-        cut = Attributions(whole.probs, 1, tuple(whole.tokens[t] for t in seen), **parts)
+        parts = {part: getattr(row, part)[words] for part in ("segment", "word", "offsets", "scores")}
+        cut = Attributions(row.probs, 1, tuple(row.tokens[t] for t in words), **parts)
         expected = (stop / whole_of_these, squares / whole_of_these**2, content / whole_of_these)
         assert [BUILTIN[name].score(cut, GOOD) for name in NAMES] == pytest.approx(expected, abs=1e-12)
 

@@ -33,14 +33,14 @@ def test_an_impossible_span_is_refused(span):
 
 
 @pytest.mark.parametrize(
-    ("other", "shared"),
+    ("other_span", "shared"),
     [((0, 4, 6), True), ((0, 3, 5), True), ((0, 5, 9), True), ((0, 0, 9), True), ((0, 2, 4), False), ((0, 6, 8), False),
      ((1, 4, 6), False), ((1, 0, 9), False)],
 )  # fmt: skip
-def test_spans_overlap_where_they_share_a_character(other, shared):
+def test_spans_overlap_where_they_share_a_character(other_span, shared):
     """Of one segment; one that ends where the other begins shares none."""
-    span, other = Span(0, 4, 6), Span(*other)
-    assert span.overlaps(other) == other.overlaps(span) == shared
+    span, other_span = Span(0, 4, 6), Span(*other_span)
+    assert span.overlaps(other_span) == other_span.overlaps(span) == shared
 
 
 def test_an_example_without_a_label_says_so():
@@ -56,16 +56,17 @@ def test_a_mark_outside_its_text_is_refused(span):
         Example("x", ("short",), 0, {"control": (span,)})
 
 
-def test_three_segments_are_refused():
-    """One or two texts are all that encoders take."""
-    with pytest.raises(ValueError, match="one or two segments are needed"):
-        Example("x", ("a", "b", "c"), 0)
-
-
-def test_half_a_character_is_refused():
-    """JSON and file names can say half of a surrogate pair, which no tokenizer reads."""
-    with pytest.raises(ValueError, match=r"^example x: '\\ud83d' is half of a character, and no text$"):
-        Example("x", ("good", "bad \ud83d"), 0)
+@pytest.mark.parametrize(
+    ("segments", "message"),
+    [
+        (("a", "b", "c"), "one or two segments are needed"),
+        (("good", "bad \ud83d"), r"^example x: '\\ud83d' is half of a character, and no text$"),
+    ],
+)
+def test_texts_that_no_tokenizer_reads_are_refused(segments, message):
+    """Encoders take one or two texts; JSON and file names can say half of a surrogate pair."""
+    with pytest.raises(ValueError, match=message):
+        Example("x", segments, 0)
 
 
 def test_records_cannot_be_changed():
@@ -103,10 +104,10 @@ def test_scores_are_divided_by_a_norm(norm, scores):
 
 
 def test_an_example_hashes_and_goes_to_another_process():
-    """Its marks stay as they are, and nothing has to be registered for that."""
+    """Marks of an example stay as they are, and nothing has to be registered for that."""
     example = Example("a", ("A dog ran.",), 1, {"control": (Span(0, 2, 5),)})
-    there = ForkingPickler.loads(ForkingPickler.dumps(example))
-    assert there == example
-    assert hash(there) == hash(example)
+    report = ForkingPickler.loads(ForkingPickler.dumps(example))
+    assert report == example
+    assert hash(report) == hash(example)
     with pytest.raises(TypeError):
-        there.marks["control"] = ()
+        report.marks["control"] = ()

@@ -61,8 +61,8 @@ def missing(setting: str) -> str:
 
 def environment(setting: str) -> dict[str, str]:
     """Return the environment of a process that computes as a setting says."""
-    here = Path(__file__).parent
-    path = [*([here / NOISE] if setting == NOISE else []), ROOT, here]
+    folder = Path(__file__).parent
+    path = [*([folder / NOISE] if setting == NOISE else []), ROOT, folder]
     variables = {**os.environ, SETTING: setting, "OMP_NUM_THREADS": "1"}
     variables["PYTHONPATH"] = os.pathsep.join(map(str, path))
     if setting in KERNELS:

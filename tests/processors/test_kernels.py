@@ -21,13 +21,13 @@ def test_this_process_has_the_kernels_of_its_setting(capsys):
     libraries = [library for library in threadpoolctl.threadpool_info() if library["internal_api"] == "openblas"]
     assert [library["architecture"] for library in libraries] == [SETTING] * 2
     np.show_runtime()
-    found, lacking = (
+    instructions, lacking = (
         ast.literal_eval(re.search(rf"'{name}': (\[.*?\])", capsys_out, re.DOTALL)[1])
         for capsys_out in [capsys.readouterr().out]
         for name in ("found", "not_found")
     )
     assert {*kernels.disabled(SETTING)} <= {*lacking}
-    assert SETTING == "Nehalem" or kernels.KERNELS[SETTING][0] in found
+    assert SETTING == "Nehalem" or kernels.KERNELS[SETTING][0] in instructions
     assert torch.backends.cpu.get_cpu_capability() == kernels.KERNELS[SETTING][2].upper()
 
 
@@ -61,12 +61,9 @@ def test_noise_is_seen(tmp_path):
     """A planted equality of sums does not hold, and always in the same way; whole numbers are as they are."""
     (tmp_path / "factors.py").write_text(PLANTED, encoding="utf-8")
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM],
-        cwd=tmp_path,
-        env=kernels.environment(kernels.NOISE),
-        capture_output=True,
+        [sys.executable, "-c", PROGRAM], cwd=tmp_path, env=kernels.environment(kernels.NOISE), capture_output=True,
         text=True,
-    )
+    )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.split() == ["1", "False", "np.int64(6)", "6.0", "2", "True"]
 

@@ -36,8 +36,8 @@ def main() -> None:
             if name == sys.argv[1]:
                 (corpus / str(number)).write_bytes(content)
 
-        def once(data: bytes) -> None:
-            test_fuzz.holds(reader, Path(folder) / "input", data)
+        def once(fuzzed: bytes) -> None:
+            test_fuzz.holds(reader, Path(folder) / "input", fuzzed)
 
         atheris.Setup([sys.argv[0], *sys.argv[2:], str(corpus)], once)
         atheris.Fuzz()

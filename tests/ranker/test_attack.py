@@ -1,8 +1,4 @@
-"""Hundreds of files that somebody hands on to do harm: each is a result or one line, within the stated bounds.
-
-All files of a kind are read in one process, which says of each what came of it, how much memory it took at most, and
-how long it computed. Every case that found something has a quick test of its own elsewhere.
-"""
+"""Hundreds of files that somebody hands on to do harm: each is a result or one line, within the stated bounds."""
 
 import gzip
 import json
@@ -71,22 +67,22 @@ for line in sys.stdin:
 
 
 def attacked(kind, paths, canary=None):
-    """What came of each: name -> (result, line or fault; what was said; MiB)."""
+    """Attack a reader: name -> (result, line or fault; what was said; MiB)."""
     ran = subprocess.run(
         [sys.executable, "-c", READ, kind], input="\n".join(map(str, paths)) + "\n", cwd=paths[0].parent,
         capture_output=True, text=True, timeout=3600,
     )  # fmt: skip
-    found = {line[0]: line[1:] for line in map(json.loads, ran.stdout.splitlines())}
-    assert list(found) == [path.name for path in paths], ran.stderr[-2000:]
-    return found
+    lines = {line[0]: line[1:] for line in map(json.loads, ran.stdout.splitlines())}
+    assert list(lines) == [path.name for path in paths], ran.stderr[-2000:]
+    return lines
 
 
-def harmless(found, mebibytes):
-    """Whether each is a result or one line, in so much memory; those that are not."""
+def harmless(replies, mebibytes):
+    """Assert that each is a result or one line, in so much memory."""
     return {
-        name: (kind, said[:300], size)
-        for name, (kind, said, size) in found.items()
-        if kind == "fault" or not said.isprintable() or size > mebibytes
+        name: (kind, reply[:300], size)
+        for name, (kind, reply, size) in replies.items()
+        if kind == "fault" or not reply.isprintable() or size > mebibytes
     }
 
 
@@ -96,12 +92,12 @@ OWN_CODE = "from pathlib import Path\nPath({!r}).touch()\nclass Own: pass\n"
 def folders(root, good, count, seed=0):
     """Model folders: every poisoned setting that there is, then random mixtures of wrong values and files."""
     generator = random.Random(seed)
-    made = []
+    paths = []
 
     def folder():
-        path = Path(shutil.copytree(good, root / f"m{len(made):03}"))
+        path = Path(shutil.copytree(good, root / f"m{len(paths):03}"))
         (path / "own.py").write_text(OWN_CODE.format(str(root / "canary")))
-        made.append(path)
+        paths.append(path)
         return path
 
     for values in CODE:
@@ -119,30 +115,30 @@ def folders(root, good, count, seed=0):
     keys = ["model_type", "architectures", "auto_map", "id2label", "problem_type", "torch_dtype", "quantization_config",
             "hidden_act", "position_embedding_type", "is_decoder", "add_cross_attention", "chunk_size_feed_forward",
             "tie_word_embeddings", "transformers_version", "pruned_heads", "output_attentions"]  # fmt: skip
-    while len(made) < count:
+    while len(paths) < count:
         path = folder()
         for _ in range(generator.randint(1, 3)):
             file = generator.choice(["config.json", "config.json", "tokenizer.json", "tokenizer_config.json"])
             content = json.loads((path / file).read_text())
             key = generator.choice([*keys, *content]) if file == "config.json" else generator.choice(list(content))
             change(path / file, **{key.replace("__", "_"): generator.choice(odd)})
-    return made[:count]
+    return paths[:count]
 
 
 def row_files(root, count, seed=0):
     """Files of rows: bombs of each kind, then random bytes and values in good ones."""
     generator = random.Random(seed)
-    made = []
+    paths = []
 
     def file(ending, content):
-        path = root / f"r{len(made):03}.{ending}"
+        path = root / f"r{len(paths):03}.{ending}"
         path.write_bytes(content)
-        made.append(path)
+        paths.append(path)
 
     def table(**columns):
-        path = root / f"r{len(made):03}.parquet"
+        path = root / f"r{len(paths):03}.parquet"
         parquet.write_table(pa.table(columns), path, compression="zstd", dictionary_pagesize_limit=1 << 24)
-        made.append(path)
+        paths.append(path)
 
     def one(text, count):
         return pa.DictionaryArray.from_arrays(pa.array(np.zeros(count, np.int32)), pa.array([text]))
@@ -155,46 +151,46 @@ def row_files(root, count, seed=0):
     for size in (1_000, 90_000, 1 << 20, 1 << 25):
         for rows in (200, 20_000):
             table(premise=one("a" * size, rows), hypothesis=one("b", rows), label=one("entailment", rows))
-    for each in (10, 10_000, 100_000):
+    for row_count in (10, 10_000, 100_000):
         lists = pa.ListArray.from_arrays(
-            pa.array(range(0, 101 * each, each), pa.int32()), pa.array(np.zeros(100 * each))
+            pa.array(range(0, 101 * row_count, row_count), pa.int32()), pa.array(np.zeros(100 * row_count))
         )
         table(premise=one("a", 100), hypothesis=one("b", 100), label=one("0", 100), marks=lists)
         table(segments=lists, label=one("0", 100))
         table(premise=one("a", 100), hypothesis=one("b", 100), label=lists)
-        fixed = pa.FixedSizeListArray.from_arrays(pa.array(np.zeros(100 * each)), each)
+        fixed = pa.FixedSizeListArray.from_arrays(pa.array(np.zeros(100 * row_count)), row_count)
         table(premise=one("a", 100), hypothesis=one("b", 100), label=one("0", 100), extra=fixed)
-        nothing = pa.nulls(100, pa.list_(pa.float64(), each))
+        nothing = pa.nulls(100, pa.list_(pa.float64(), row_count))
         table(premise=nothing, hypothesis=one("b", 100), label=one("0", 100))
     file("csv", b",".join(b"c%d" % n for n in range(150_000)) + b"\n" + b"," * 149_999 + b"\n")
     file("csv", label + b'"' + b"a\n" * 60_000 + b'",b,0\n')
     file("jsonl", b"[" * 500_000)
     file("jsonl", b'{"premise": "a", "hypothesis": "b", "label": ' + b"9" * 5_000 + b"}\n")
     file("jsonl", b'{"premise": "a", "hypothesis": "b", "label": 0, "marks": ' + b"[" * 900 + b"]" * 900 + b"}\n")
-    whole = next(path.read_bytes() for path in made if path.suffix == ".parquet")
-    while len(made) < count:
+    parquet_bytes = next(path.read_bytes() for path in paths if path.suffix == ".parquet")
+    while len(paths) < count:
         ending, content = generator.choice(
-            [("csv", good * 3), ("jsonl", b'{"premise": "a", "label": 0}\n'), ("parquet", whole)]
+            [("csv", good * 3), ("jsonl", b'{"premise": "a", "label": 0}\n'), ("parquet", parquet_bytes)]
         )
         mixed = bytearray(content)
         for _ in range(generator.randint(1, 20)):
             mixed[generator.randrange(len(mixed))] = generator.randrange(256)
         file(ending, bytes(mixed))
-    return made
+    return paths
 
 
 def saved_runs(root, count, seed=0):
     """Saved runs in which names, numbers and lists are others."""
     generator = random.Random(seed)
-    made = suite(models=3, examples=12)
-    rankings = [evaluated(made, families=["a", "a", "b"], designed="INDEX-DIFF", draws=3), decided(made)]
+    table = suite(models=3, examples=12)
+    rankings = [evaluated(table, families=["a", "a", "b"], designed="INDEX-DIFF", draws=3), decided(table)]
     odd = [None, -1, 0, 1 << 70, 1e308, "", "\x1b[2J\u202e", "a" * 50_000, [], {}, [[]], True, "=1+1", "<script>"]
 
     def places(value, path=()):
         yield path
         inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-        for key, item in inner:
-            yield from places(item, (*path, key))
+        for key, inner_value in inner:
+            yield from places(inner_value, (*path, key))
 
     paths = []
     for number in range(count):
@@ -219,21 +215,17 @@ COUNTS = [pytest.param("few", marks=pytest.mark.slow), pytest.param("all", marks
 @pytest.mark.parametrize("count", COUNTS)
 def test_poisoned_model_folders(checkpoint, tmp_path, count):
     """None runs code of its own, and none takes much memory; 1,056 MiB is the most of 250 that was seen."""
-    made = folders(tmp_path, checkpoint("bert"), 250)[:: 1 if count == "all" else 12]
-    found = attacked("model", made)
-    assert harmless(found, 1_500) == {}
+    paths = folders(tmp_path, checkpoint("bert"), 250)[:: 1 if count == "all" else 12]
+    replies = attacked("model", paths)
+    assert harmless(replies, 1_500) == {}
     assert not (tmp_path / "canary").exists()
 
 
 @pytest.mark.parametrize("count", COUNTS)
-def test_poisoned_files_of_rows(tmp_path, count):
-    """None costs more than the table of limits has room for."""
-    made = row_files(tmp_path, 150)[:: 1 if count == "all" else 10]
-    assert harmless(attacked("rows", made), 2_500) == {}
-
-
-@pytest.mark.parametrize("count", COUNTS)
-def test_poisoned_saved_runs(tmp_path, count):
-    """Each is refused in one line, or rendered in every format."""
-    made = saved_runs(tmp_path, 100)[:: 1 if count == "all" else 10]
-    assert harmless(attacked("saved", made), 500) == {}
+@pytest.mark.parametrize(
+    ("kind", "make", "size", "mebibytes"), [("rows", row_files, 150, 2_500), ("saved", saved_runs, 100, 500)]
+)
+def test_poisoned_files(tmp_path, count, kind, make, size, mebibytes):
+    """Rows cost no more than the table of limits has room for; a saved run is one line, or rendered in every format."""
+    paths = make(tmp_path, size)[:: 1 if count == "all" else 10]
+    assert harmless(attacked(kind, paths), mebibytes) == {}

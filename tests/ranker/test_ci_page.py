@@ -88,13 +88,13 @@ def test_the_commands_print_what_is_shown(logs, rank_models):
         for command in re.split(r"(?m)^\$ ", block)
     ]
     statuses = []
-    for typed, _, shown in (command.partition("\n") for command in commands if command):
+    for typed, _, page_output in (command.partition("\n") for command in commands if command):
         if typed == "echo $?":
-            assert int(shown) == statuses[-1]
+            assert int(page_output) == statuses[-1]
             continue
         status, out, err = rank_models(*shlex.split(typed)[1:])
         statuses.append(status)
-        assert " ".join(out.split()).startswith(" ".join(shown.split())), (typed, err)
+        assert " ".join(out.split()).startswith(" ".join(page_output.split())), (typed, err)
     assert statuses == [3, 3, 0, 0]
     assert Path("report.html").read_text().count('<p class="verdict">NOT PASSED') == 1
 
@@ -103,25 +103,25 @@ def test_the_page_shows_the_workflow():
     """The same lines as in the file, below its comment."""
     assert FILE.endswith(ON_GITHUB)
     used = [step["uses"] for step in yaml.safe_load(FILE)["jobs"]["no-worse"]["steps"] if "uses" in step]
-    own = "".join(path.read_text() for path in (ROOT / ".github" / "workflows").glob("*.yml"))
+    own_text = "".join(path.read_text() for path in (ROOT / ".github" / "workflows").glob("*.yml"))
     assert used
-    assert all(f"uses: {action} # v" in own for action in used)
+    assert all(f"uses: {action} # v" in own_text for action in used)
 
 
 @pytest.mark.few(1)
 @pytest.mark.parametrize(("outcome", "status"), [("pass", 0), ("fail", 3)])
 @pytest.mark.parametrize("writer", WRITERS)
 def test_the_workflow_goes_from_two_logs_to_a_check(logs, writer, outcome, status):
-    """Its steps, one after the other: exit status, annotations, and the summary of the step."""
+    """The workflow's steps give an exit status, annotations, and a summary, one after the other."""
     folder = logs(writer, outcome)
     steps = yaml.safe_load(FILE)["jobs"]["no-worse"]["steps"]
     (text,) = steps_that_run(step["run"] for step in steps if "run" in step)
     exit_status, out, err = run_step(text, folder)
     assert exit_status == status, err
     verdict = "PASSED: no worse than base" if outcome == "pass" else "NOT PASSED: not shown to be no worse than base"
-    first, *others = out.splitlines()
+    first, *other_lines = out.splitlines()
     assert re.match(rf"::{'notice' if outcome == 'pass' else 'error'} title=[^:]*::{verdict} by more than 5", first)
-    assert all(re.match("::(notice|error) title=", line) for line in others)
+    assert all(re.match("::(notice|error) title=", line) for line in other_lines)
     summary = (folder / "summary.md").read_text()
     assert summary.startswith(verdict)
     assert "| lost |" in summary if outcome == "fail" else "| lost |" not in summary

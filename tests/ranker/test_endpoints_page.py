@@ -21,7 +21,7 @@ COMMANDS = re.findall(r"(?m)^rank-models (.*)$", PAGE)
 @pytest.mark.few(1)
 @pytest.mark.parametrize("command", COMMANDS, ids=range(len(COMMANDS)))
 def test_each_command_of_the_page_runs(command, tmp_path, monkeypatch, rank_models):
-    """It ends well, within its budget; a dry run sends nothing, and says what it would cost."""
+    """Each command ends well, within its budget; a dry run sends nothing, and says what it would cost."""
     monkeypatch.chdir(tmp_path)
     rows = [{"text": f"Row {n}", "label": ("positive", "negative")[n % 2]} for n in range(8)]
     Path("reviews.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -35,7 +35,7 @@ def test_each_command_of_the_page_runs(command, tmp_path, monkeypatch, rank_mode
 
 
 def test_the_page_names_every_option():
-    """Those that models behind servers have beside those of language models."""
-    own = [name for name in flags_of(EndpointOptions) if name not in flags_of(EndpointOptions.__base__)]
-    flags = [f"--{flags_of(EndpointOptions)[name].name or name.replace('_', '-')}" for name in own]
+    """The options are those that models behind servers have beside those of language models."""
+    own_names = [name for name in flags_of(EndpointOptions) if name not in flags_of(EndpointOptions.__base__)]
+    flags = [f"--{flags_of(EndpointOptions)[name].name or name.replace('_', '-')}" for name in own_names]
     assert [flag for flag in flags if flag not in PAGE] == []

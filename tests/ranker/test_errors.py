@@ -53,13 +53,13 @@ def test_messages_know_the_packages_of_extras():
 @pytest.mark.parametrize("extra", EXTRAS)
 def test_a_package_that_is_missing_is_one_line_to_type(monkeypatch, extra):
     """Only what is missing is named, of what is needed."""
-    first, *others = EXTRAS[extra]
+    first, *other_packages = EXTRAS[extra]
     monkeypatch.setitem(sys.modules, first, None)
     message = f"this needs {EXTRAS[extra][first]}: `pip install 'rank-models[{extra}]'`"
     with refuses(UsageError, option="x", value=1) as stop:
         check_installed("this", extra, first, option="x", value=1)
     assert str(stop.value) == message
-    for name in others:
+    for name in other_packages:
         monkeypatch.setitem(sys.modules, name, sys)
         check_installed("this", extra, name)
 

@@ -82,13 +82,13 @@ def program(folder):
 
 
 @pytest.mark.few(1)
-@pytest.mark.parametrize(("command", "shown"), COMMANDS, ids=[command for command, _ in COMMANDS])
-def test_each_command_prints_what_is_shown(program, command, shown):
+@pytest.mark.parametrize(("command", "page_output"), COMMANDS, ids=[command for command, _ in COMMANDS])
+def test_each_command_prints_what_is_shown(program, command, page_output):
     """Line by line, whatever the blanks between cells."""
     done = program(*shlex.split(command)[1:])
     assert done.returncode == 0, done.stderr
     out = " ".join(done.stdout.split())
-    assert [line for line in shown.splitlines() if " ".join(line.split()) not in out] == [], done.stdout
+    assert [line for line in page_output.splitlines() if " ".join(line.split()) not in out] == [], done.stdout
 
 
 def test_each_is_short_and_in_a_file_of_its_own():

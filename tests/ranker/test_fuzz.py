@@ -1,8 +1,4 @@
-"""Every reader is fed what no writer wrote: a result or one of our errors, in a second, and no file is changed.
-
-The inputs are real files with some of their values, and some of their bytes, turned into others; `make soak` reads
-20,000 of each kind.
-"""
+"""Readers of what no writer wrote give a result or one of our errors, in a second, and change no file."""
 
 import gc
 import gzip
@@ -89,10 +85,7 @@ def stop(signum, frame):
 
 @contextmanager
 def bounded(seconds):
-    """An alarm that rings after some seconds of computing; a machine with other work makes none ring.
-
-    Nor does garbage of all that this process has done before, whose collector would drop what the alarm raises.
-    """
+    """Ring after some seconds of computing, whatever other work the machine has, with garbage collection off."""
     gc.disable()
     before = signal.signal(signal.SIGPROF, stop)
     signal.setitimer(signal.ITIMER_PROF, seconds)
@@ -122,8 +115,8 @@ def places(value, path=()):
     """The paths to every value inside a value."""
     yield path
     inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, item in inner:
-        yield from places(item, (*path, key))
+    for key, inner_value in inner:
+        yield from places(inner_value, (*path, key))
 
 
 def changed(value, path, change):
@@ -136,14 +129,14 @@ def changed(value, path, change):
 
 
 @st.composite
-def turned(draw, whole):
+def turned(draw, original):
     """A JSON value with some of the values in it replaced, removed, doubled or renamed."""
     for _ in range(draw(st.integers(0, 3))):
-        path = draw(st.sampled_from(list(places(whole))))
+        path = draw(st.sampled_from(list(places(original))))
         change = draw(st.sampled_from(["replace", "replace", "replace", "remove", "rename", "double"]))
         if change == "replace" or not path:
             value = draw(VALUES)
-            whole = changed(whole, path, lambda old, value=value: value)
+            original = changed(original, path, lambda old, value=value: value)
             continue
         name = draw(st.text(max_size=5))
 
@@ -159,8 +152,8 @@ def turned(draw, whole):
                 parent[name] = parent[last]
             return parent
 
-        whole = changed(whole, path[:-1], edit)
-    return whole
+        original = changed(original, path[:-1], edit)
+    return original
 
 
 # bytes
@@ -177,21 +170,25 @@ BOMB = gzip.compress(b"a" * (1 << 22))
 def scratched(draw, content):
     """Bytes with some of them cut off, flipped, taken out, doubled, put in, or read in another encoding."""
     for _ in range(draw(st.integers(0, 3))):
-        at, size = draw(st.integers(0, len(content))), draw(st.integers(0, 40))
+        position, size = draw(st.integers(0, len(content))), draw(st.integers(0, 40))
         change = draw(st.sampled_from(["cut", "flip", "remove", "double", "insert", "random", "encode", "zip"]))
-        head, piece, tail = content[:at], content[at : at + size], content[at + size :]
+        head, piece, tail = content[:position], content[position : position + size], content[position + size :]
         if change == "cut":
             content = head
         elif change == "flip":
-            content = head + bytes(byte ^ (1 << size % 8) for byte in content[at : at + 1]) + content[at + 1 :]
+            content = (
+                head
+                + bytes(byte ^ (1 << size % 8) for byte in content[position : position + 1])
+                + content[position + 1 :]
+            )
         elif change == "remove":
             content = head + tail
         elif change == "double":
             content = head + piece * 3 + tail
         elif change == "insert":
-            content = head + draw(st.sampled_from(TOKENS)) + content[at:]
+            content = head + draw(st.sampled_from(TOKENS)) + content[position:]
         elif change == "random":
-            content = head + draw(st.binary(max_size=20)) + content[at:]
+            content = head + draw(st.binary(max_size=20)) + content[position:]
         elif change == "encode":
             encoding = draw(st.sampled_from(["utf-16", "utf-32", "latin-1", "utf-7", "cp1252"]))
             content = content.decode("utf-8", "replace").encode(encoding, "replace")
@@ -212,15 +209,7 @@ def as_json(value, lines=False):
 
 @dataclass(frozen=True)
 class Reader:
-    """A way into the product.
-
-    Attributes:
-        file: the name of the file.
-        inputs: what it may find in it.
-        read: reads the file; may raise one of our errors.
-        keeps: every file is as it was afterwards; the store sets damaged ones aside.
-        seconds: of computing that a file may cost.
-    """
+    """A way into the product: a file's name, the `inputs` it may find, how it is read, and the seconds it may take."""
 
     file: str
     inputs: st.SearchStrategy[bytes]
@@ -229,9 +218,9 @@ class Reader:
     seconds: float = 1.0
 
 
-def of_json(whole, lines=False):
+def of_json(original, lines=False):
     """JSON files that are like this one."""
-    return turned(whole).flatmap(lambda value: scratched(as_json(value, lines)))
+    return turned(original).flatmap(lambda value: scratched(as_json(value, lines)))
 
 
 def of_bytes(*wholes):
@@ -250,17 +239,17 @@ def rows_of(file):
 
 def label_map_of(file):
     """`--label-map`, and what becomes of it."""
-    found = arguments.label_map(file.read_bytes().decode("utf-8", "surrogateescape"))
-    return labels.reconcile({0: "entailment", 1: "neutral"}, TASK, found)
+    label_map = arguments.label_map(file.read_bytes().decode("utf-8", "surrogateescape"))
+    return labels.reconcile({0: "entailment", 1: "neutral"}, TASK, label_map)
 
 
 def checkpoint_of(file):
-    """What is read of a checkpoint's JSON before it is loaded."""
+    """Read a checkpoint's JSON as before it is loaded."""
     return open_checkpoint_files(checkpoints.locate(file.parent)).brings_code()
 
 
 def adapter_of(file):
-    """What is read of an adapter's JSON before it and its base are looked for."""
+    """Read an adapter's JSON as before it and its base are looked for."""
     return checkpoints.adapter_base(file.parent)
 
 
@@ -295,16 +284,16 @@ def settings_of(file):
 def table_of(file):
     """A table of predictions: what it says of its models, and of some rows."""
     columns = reader.read_columns(file)
-    found = reading.parse_predictions(columns, name="a")
+    predictions = reading.parse_predictions(columns, name="a")
     for rows in (RequestedRows(("a", "b"), ()), RequestedRows(("1", "2"), (("The actor ran.",), ("It rained.",)))):
         join.join(reading.parse_predictions(columns, TASK, rows=rows, name="a"), rows)
-    return found
+    return predictions
 
 
 def log_of(file):
     """A log of either program, by itself and in its folder."""
-    found = logs.read_log(file)
-    assert np.isfinite(found.outcomes[~np.isnan(found.outcomes)]).all()
+    log_read = logs.read_log(file)
+    assert np.isfinite(log_read.outcomes[~np.isnan(log_read.outcomes)]).all()
     return logs.list_logs(file.parent)
 
 
@@ -316,20 +305,20 @@ def store_of(file):
     root = file.parents[2]
     described = file.parent / "key.json"
     described.write_text(json.dumps(KEY))
-    named = file.rename(file.with_name(shards.shard_name(file.read_bytes())))
+    renamed = file.rename(file.with_name(shards.shard_name(file.read_bytes())))
     verify(root)
     contents(root)
     store = Store(root)
     rows = attributions(store.entry(KEY), EXAMPLES, lambda missing: map(row_of, missing))
     assert len(rows) == len(EXAMPLES)
     assert store.entry(KEY).missing(EXAMPLES) == ()
-    return named
+    return renamed
 
 
 def described_store_of(file):
     """A store whose ``key.json`` is another."""
     verify(file.parents[2])
-    return [str(kept) for kept in contents(file.parents[2])]
+    return [str(entry) for entry in contents(file.parents[2])]
 
 
 def shard_of(value):
@@ -365,26 +354,26 @@ def archive_of(value):
     """A log of Inspect as the archive that it writes, some of whose parts are no JSON it would write."""
     head, *samples = value if isinstance(value, list) and value else [value]
     parts = [log_making.part("header.json", head)]
-    parts += [log_making.part(f"samples/{n}_epoch_1.json", one) for n, one in enumerate(samples, 1)]
+    parts += [log_making.part(f"samples/{n}_epoch_1.json", entry) for n, entry in enumerate(samples, 1)]
     return log_making.archive(parts)
 
 
 def saved_runs():
     """One of each mode, as JSON."""
-    made = suite(models=3, examples=12)
-    for ranking in (
-        evaluated(made, families=["a", "a", "b"], designed="INDEX-DIFF", draws=3),
-        decided(made),
-    ):
-        whole = {"table": ranking_module._table_to_dict(ranking.table), "examples": [telling(made.models).to_dict()]}
-        whole["examples"][0]["example"]["id"] = made.examples[0]
-        yield json.loads(json.dumps(ranking.to_dict() | whole))
+    table = suite(models=3, examples=12)
+    for ranking in (evaluated(table, families=["a", "a", "b"], designed="INDEX-DIFF", draws=3), decided(table)):
+        original = {
+            "table": ranking_module._table_to_dict(ranking.table),
+            "examples": [telling(table.models).to_dict()],
+        }
+        original["examples"][0]["example"]["id"] = table.examples[0]
+        yield json.loads(json.dumps(ranking.to_dict() | original))
 
 
 EVALUATED, DECIDED = saved_runs()
 RECORDS = [
     {**row, shards.NAME: row[shards.NAME].decode("latin-1")}  # JSON knows no bytes
-    for row in shards.attributions(text_names(EXAMPLES[:2]), [row_of(one) for one in EXAMPLES[:2]]).to_pylist()
+    for row in shards.attributions(text_names(EXAMPLES[:2]), [row_of(example) for example in EXAMPLES[:2]]).to_pylist()
 ]
 CARDS = [path.read_bytes() for path in sorted(embedded.folder().glob(f"*/{embedded.CARD}"))[:3]]
 RECIPES = [path.read_bytes() for path in recipe.shipped().values()][:4]
@@ -476,9 +465,9 @@ READERS = {
 }
 
 
-def as_long_as_is_read(taken, line):
+def as_long_as_is_read(used, line):
     """Numbered lines, as many as the longest TOML file that is read has room for."""
-    return b"".join(line % number for number in range((records.MAX_TOML - taken) // len(line % 0)))
+    return b"".join(line % number for number in range((records.MAX_TOML - used) // len(line % 0)))
 
 
 DEEP_HEADER = b"[" + b"a." * records.MAX_DOTS + b"a]\n"
@@ -494,8 +483,8 @@ def without_score(model, name):
 
 def with_words(example, words):
     """An example in which the first model reads other words."""
-    first, *others = example["models"]
-    return {**example, "models": [{**first, "words": words}, *others]}
+    first, *model = example["models"]
+    return {**example, "models": [{**first, "words": words}, *model]}
 
 
 REQUIRED = parquet_of(COLUMNAR).replace(b"\x15\x04\x25\x02\x18\x05label", b"\x15\x04\x25\x00\x18\x05label")
@@ -612,10 +601,10 @@ def with_number(content, place, number):
     """The same with another number at a place."""
     if not place:
         return number
-    key, *rest = place
+    key, *inner_place = place
     if isinstance(content, dict):
-        return {**content, key: with_number(content[key], rest, number)}
-    return [*content[:key], with_number(content[key], rest, number), *content[key + 1 :]]
+        return {**content, key: with_number(content[key], inner_place, number)}
+    return [*content[:key], with_number(content[key], inner_place, number), *content[key + 1 :]]
 
 
 @pytest.mark.soak
@@ -629,7 +618,7 @@ def test_no_number_of_a_saved_run_is_too_large_for_its_page(run, number, tmp_pat
         names = tuple(key for key in place if isinstance(key, str))
         places.setdefault(names, []).append(place)
     assert len(places) > 20
-    for first, *_, last in ([*some, some[-1]] for some in places.values()):
+    for first, *_, last in ([*alike, alike[-1]] for alike in places.values()):
         for place in {first, last}:
             holds(READERS["page"], tmp_path / "input", as_json(with_number(content, place, number)))
 

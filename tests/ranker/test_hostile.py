@@ -1,4 +1,4 @@
-"""What somebody hands on to do harm: checkpoints, suites, names and files. Each has a canary that must not appear."""
+"""Files that do harm: checkpoints, suites, names and others, each with a canary that must not appear."""
 
 import gzip
 import json
@@ -76,7 +76,7 @@ def test_the_bomb_works(tmp_path):
 
 @pytest.mark.parametrize("allow_pickle", [False, True])
 def test_pickled_weights_run_no_code(model, canary, allow_pickle):
-    """They are refused unread; and where they are allowed, only tensors are read from them."""
+    """Pickled weights are refused unread; if they are allowed, only tensors are read from them."""
     (model / "model.safetensors").unlink()
     (model / "pytorch_model.bin").write_bytes(pickle.dumps(Bomb(canary), protocol=2))
     message = refusal(model, allow_pickle=allow_pickle)
@@ -90,7 +90,7 @@ def test_a_pickle_that_calls_itself_safe(model, canary):
 
 
 def test_a_trainers_state_is_not_read(model, canary):
-    """What else lies in the folder is neither weights nor opened."""
+    """Other files of the folder are neither weights nor opened."""
     for name in ("training_args.bin", "optimizer.bin", "optimizer.pt"):
         (model / name).write_bytes(pickle.dumps(Bomb(canary), protocol=2))
     assert Subject(Checkpoint("tiny", str(model)), TASK).predictions([EXAMPLE])
@@ -110,7 +110,7 @@ def test_code_of_a_network_of_its_own_is_not_run(model, canary, name):
 
 
 def test_code_beside_a_network_that_is_known_is_not_run(model, canary):
-    """Where the library has a network and a tokenizer of that kind, these are taken."""
+    """The library's own network and tokenizer of that kind are taken."""
     (model / "own.py").write_text(own_code(canary))
     change(model / "config.json", auto_map={"AutoModelForSequenceClassification": "own.Own"})
     change(model / "tokenizer_config.json", auto_map={"AutoTokenizer": [None, "own.Own"]})
@@ -126,7 +126,7 @@ def test_trust_is_given_to_a_model_by_its_name(model, canary):
     content = json.loads((Path(folder) / "suite.json").read_text())
     content["models"] = [{**entry, "trust_remote_code": True} for entry in content["models"]]
     (Path(folder) / "suite.json").write_text(json.dumps({**content, "trust_remote_code": ["a", "b"]}))
-    assert not any(found.source.trusted for found in suites.load([folder]).models)
+    assert not any(model.source.trusted for model in suites.load([folder]).models)
 
 
 def test_trust_in_a_model_is_none_in_another_repository(model):
@@ -170,9 +170,9 @@ def test_a_name_that_leads_out_of_a_checkpoint_is_refused(model, file, content):
     (model / file).touch()
     (model / file).write_text((model / file).read_text() or "{}")
     change(model / file, **content)
-    said = refusal(model)
-    assert said.startswith(f"{model / file} names '")
-    assert said.endswith(" beside it")
+    message = refusal(model)
+    assert message.startswith(f"{model / file} names '")
+    assert message.endswith(" beside it")
 
 
 def test_shards_of_a_checkpoint_are_taken(model):
@@ -209,7 +209,7 @@ def test_links_inside_a_checkpoint_and_to_one_are_followed(model, tmp_path):
 
 
 def test_a_link_that_goes_round_in_circles(tmp_path):
-    """It is refused like any other that leads nowhere, or is no weights."""
+    """The link is refused like any other that leads nowhere, or is no weights."""
     (tmp_path / "model.safetensors").symlink_to("model.safetensors")
     with pytest.raises(ModelError):
         content_hash(locate(tmp_path))
@@ -233,13 +233,13 @@ def test_a_path_that_leads_out_of_a_suite_is_refused(tmp_path, path):
 
 
 def test_paths_in_a_suite_that_are_taken(tmp_path):
-    """Those inside, however they are written, and absolute ones: these say openly where they lead."""
+    """Paths inside are taken, however they are written, and absolute ones, which say openly where they lead."""
     inside = ["a/../b", "..c", "d/"]
     folder = write_suite(tmp_path / "suite", *((path, path) for path in inside), ("absolute", tmp_path / "model"))
     for path in [tmp_path / "suite" / name for name in ("a", "b", "..c", "d")]:
         path.mkdir()
-    found = [os.path.normpath(model.source.path) for model in suites.load([folder]).models]
-    assert found == [*(str(tmp_path / "suite" / name) for name in ("b", "..c", "d")), str(tmp_path / "model")]
+    paths = [os.path.normpath(model.source.path) for model in suites.load([folder]).models]
+    assert paths == [*(str(tmp_path / "suite" / name) for name in ("b", "..c", "d")), str(tmp_path / "model")]
 
 
 @pytest.mark.parametrize("name", ["two\nlines", "\x1b[2J", "a\tb", "a\u202eb", "\x00"])
@@ -272,7 +272,7 @@ def test_a_name_that_no_file_can_have_is_one_line(tmp_path, rank_models, monkeyp
 @pytest.mark.parametrize("name", ["../rows.tsv", "a/../../rows.tsv", "/tmp/rows.tsv"])
 @pytest.mark.parametrize("key", ["files", "folders"])
 def test_a_card_names_no_file_outside_of_the_data_directory(tmp_path, key, name):
-    """Its files are read from there, and `fetch` writes one of them there."""
+    """The card's files are read from there, and `fetch` writes one of them there."""
     (tmp_path / "card.toml").write_text(
         f'description = "x"\nsource = "x"\nlicence = "x"\n{key} = ["{name}"]\n'
         '[task]\nname = "nli"\nlabels = ["a", "b"]\n'

@@ -22,8 +22,8 @@ from ranker.sources import suites
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "which-model.md").read_text(encoding="utf-8")
 STEPS = [
-    (shlex.split(command, comments=True)[1:], shown)
-    for commands, shown in re.findall(r"(?ms)^```\n(rank-models .*?)^```(?:\n\n```text\n(.*?)^```)?", PAGE)
+    (shlex.split(command, comments=True)[1:], page_output)
+    for commands, page_output in re.findall(r"(?ms)^```\n(rank-models .*?)^```(?:\n\n```text\n(.*?)^```)?", PAGE)
     for command in commands.splitlines()
 ]
 """The commands without their first word, and what the page shows of their answers."""
@@ -40,7 +40,7 @@ KEYS = {"non-entailment": 1, "entailment": 2}
 
 
 def environment(folder):
-    """That of this process, with a store in the folder."""
+    """Return the environment of this process, with a store in the folder."""
     return {**os.environ, "RANK_MODELS_STORE": str(folder / "store"), "OMP_NUM_THREADS": "1"}
 
 
@@ -48,15 +48,9 @@ def run(folder, arguments, **options):
     """The program in a process of its own, as a user has it: what it prints, and what it says meanwhile."""
     command = [sys.executable, "-m", "ranker", *arguments]
     done = subprocess.run(
-        command,
-        cwd=folder,
-        env=environment(folder),
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        check=False,
+        command, cwd=folder, env=environment(folder), capture_output=True, text=True, encoding="utf-8", check=False,
         **options,
-    )
+    )  # fmt: skip
     assert done.returncode == 0, f"{shlex.join(arguments)}\n{done.stderr}"
     return done.stdout, done.stderr
 
@@ -79,8 +73,8 @@ def label_rows(folder, arguments, truth):
 
 def fill_in(file, truth, label="label"):
     """Label the rows of a sheet, as somebody does who knows the truth: text -> label."""
-    with file.open(newline="", encoding="utf-8") as read:
-        rows = list(csv.DictReader(read))
+    with file.open(newline="", encoding="utf-8") as handle:
+        rows = list(csv.DictReader(handle))
     for row in rows:
         row[label] = next(truth[cell] for cell in row.values() if cell in truth)
     with file.open("w", newline="", encoding="utf-8") as out:
@@ -93,16 +87,16 @@ def fill_in(file, truth, label="label"):
 def test_the_page_has_the_whole_way():
     """Label one by one, rank with the pool; the same with a batch; rank without a pool, look at a text."""
     assert [arguments[0] for arguments, _ in STEPS] == ["label", "--data", "label", "--data", "--data", "explain"]
-    assert [bool(shown) for _, shown in STEPS] == [False, True, False, False, False, False]
+    assert [bool(page_output) for _, page_output in STEPS] == [False, True, False, False, False, False]
     assert ["--batch" in arguments for arguments, _ in STEPS] == [False, False, True, False, False, False]
 
 
 @pytest.mark.more
 def test_the_journey_with_small_models(tmp_path):
     """By the page's words alone, from the command line, with models, rows and labels in a folder of one's own."""
-    known = {model.name: model.source.path for model in suites.load(["hans-sub-mini"]).models}
+    checkpoints = {model.name: model.source.path for model in suites.load(["hans-sub-mini"]).models}
     for mine, theirs in MODELS.items():
-        shutil.copytree(known[theirs], tmp_path / mine)
+        shutil.copytree(checkpoints[theirs], tmp_path / mine)
     ood = sets.load("hans-sub")
     rows = sets.sample(ood, 200)
     pairs = [dict(zip(("premise", "hypothesis"), row.segments, strict=True)) for row in rows]
@@ -112,7 +106,7 @@ def test_the_journey_with_small_models(tmp_path):
     (tmp_path / "ten.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ten))
     truth = {pair["premise"]: label for pair, label in zip(pairs, labels, strict=True)}
     printed = []
-    for arguments, shown in STEPS:
+    for arguments, page_output in STEPS:
         asks = arguments[0] == "label" and "--batch" not in arguments
         out, err = label_rows(tmp_path, arguments, truth) if asks else run(tmp_path, arguments)
         printed.append(f"$ {shlex.join(arguments)}\n{err}\n{out}")
@@ -122,8 +116,8 @@ def test_the_journey_with_small_models(tmp_path):
         elif arguments[0] == "label":
             assert "on these rows the models predict" in err
             fill_in(tmp_path / "to-label.csv", truth)
-        if not os.environ.get(SHOW) and shown:
-            assert agrees(shown, out), out
+        if not os.environ.get(SHOW) and page_output:
+            assert agrees(page_output, out), out
     if file := os.environ.get(SHOW):
         Path(file).write_text("\n".join(printed), encoding="utf-8")
 
@@ -183,11 +177,11 @@ def trained(folder, rows, rng):
         path = None
     for number, (name, (size, turned)) in enumerate(TRAINED.items()):
         halves = [[row for row in rows if row[1] == label] for label in task.labels]
-        some = [row for half in halves for row in sampled(half, size // 2, rng)]
-        wrong = rng.random(len(some)) < turned
+        sampled_rows = [row for half in halves for row in sampled(half, size // 2, rng)]
+        wrong = rng.random(len(sampled_rows)) < turned
         examples = [
             Example(str(n), (text,), int((label == "OFF") != flip))
-            for n, ((text, label), flip) in enumerate(zip(some, wrong, strict=True))
+            for n, ((text, label), flip) in enumerate(zip(sampled_rows, wrong, strict=True))
         ]
         if path is None:
             config = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 128}
@@ -209,27 +203,27 @@ def test_the_journey_with_models_of_toxicity(tmp_path):
     rng = np.random.default_rng(0)
     began = time.monotonic()
     trained(tmp_path, olid(), rng)
-    said = [f"training: {time.monotonic() - began:.0f} s"]
+    lines = [f"training: {time.monotonic() - began:.0f} s"]
     models = ["--models", *TRAINED]
-    for name, read in {"hsol": hsol, "stormfront": stormfront}.items():
-        rows = sampled(read(), POOL, rng)
+    for name, domain_rows in {"hsol": hsol, "stormfront": stormfront}.items():
+        rows = sampled(domain_rows(), POOL, rng)
         (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text, _ in rows))
         everything = [{"text": text, "label": label} for text, label in rows]
         (tmp_path / f"{name}-all.jsonl").write_text("".join(json.dumps(row) + "\n" for row in everything))
         _, err = run(tmp_path, ["label", "--batch", "10", "--pool", f"{name}.jsonl", "-o", f"{name}.csv", *models])
         labels = fill_in(tmp_path / f"{name}.csv", dict(rows))
         out, _ = run(tmp_path, ["--data", f"{name}.csv", "--pool", f"{name}.jsonl", *models, "--format", "json"])
-        found = {one["name"]: one for one in json.loads(out)["decision"]["models"]}
+        by_name = {model["name"]: model for model in json.loads(out)["decision"]["models"]}
         out, _ = run(tmp_path, ["--data", f"{name}-all.jsonl", *models, "--format", "json"])
-        true = {one["name"]: one["outcome"] for one in json.loads(out)["decision"]["models"]}
-        first = next(iter(found))
-        shown = ", ".join(f"{one} {100 * true[one]:.1f} %" for one in found)
-        said += [
+        true = {model["name"]: model["outcome"] for model in json.loads(out)["decision"]["models"]}
+        first = next(iter(by_name))
+        accuracies = ", ".join(f"{name} {100 * true[name]:.1f} %" for name in by_name)
+        lines += [
             f"{name}: {labels.count('OFF')} of {len(labels)} chosen rows are offensive; {err.splitlines()[-1]}",
-            f"{name}: in order, with accuracy on {len(rows)} rows: {shown}",
-            f"{name}: P(near best) of the first: {found[first]['p_near_best']:.2f}",
+            f"{name}: in order, with accuracy on {len(rows)} rows: {accuracies}",
+            f"{name}: P(near best) of the first: {by_name[first]['p_near_best']:.2f}",
         ]
         assert max(true.values()) - min(true.values()) > 0.05, true  # else there is nothing to choose
-        assert max(true.values()) - true[first] <= 0.05 or found[first]["p_near_best"] < 0.9
+        assert max(true.values()) - true[first] <= 0.05 or by_name[first]["p_near_best"] < 0.9
     if file := os.environ.get(SHOW):
-        Path(file).write_text("\n".join(said), encoding="utf-8")
+        Path(file).write_text("\n".join(lines), encoding="utf-8")

@@ -32,10 +32,10 @@ def test_the_command_prints_what_is_shown(tmp_path, monkeypatch, rank_models):
     monkeypatch.chdir(tmp_path)
     write_tables()
     for place, name in enumerate(("people.csv", "gpt.csv")):
-        shown = [
+        words = [
             line[34 * place :].split()[0] for line in re.search(r"(?s)```\n(people.csv .*?)```", PAGE)[1].splitlines()
         ]
-        assert Path(name).read_text(encoding="utf-8").split()[:3] == shown[1:]
+        assert Path(name).read_text(encoding="utf-8").split()[:3] == words[1:]
     command, *lines = re.search(r"(?s)```console\n\$ (.*?)\n```", PAGE)[1].splitlines()
     status, out, err = rank_models(*shlex.split(command)[1:])
     assert (status, err) == (0, "")

@@ -38,24 +38,24 @@ def test_a_newcomer_labels_ten_rows(tmp_path):
     command = [sys.executable, "-m", "ranker", *shlex.split(labelling)[1:]]
     with subprocess.Popen(command, cwd=tmp_path, stdin=outside, stdout=outside, stderr=outside, env=environment) as run:
         os.close(outside)
-        seen, end, answered = "", time.monotonic() + 600, 0
+        text, end, answered = "", time.monotonic() + 600, 0
         try:
-            while "saved in labels.csv" not in seen:
-                assert time.monotonic() < end, seen
+            while "saved in labels.csv" not in text:
+                assert time.monotonic() < end, text
                 if select.select([inside], [], [], 0.3)[0]:
-                    seen += os.read(inside, 65536).decode()
+                    text += os.read(inside, 65536).decode()
                     continue
-                lines = re.sub(r"\x1b\[[0-9;]*m|\r", "", seen).rstrip("\n").split("\n")[-2:]
+                lines = re.sub(r"\x1b\[[0-9;]*m|\r", "", text).rstrip("\n").split("\n")[-2:]
                 texts = [
                     line.removeprefix(name) for line, name in zip(lines, ("premise: ", "hypothesis: "), strict=False)
                 ]
                 if tuple(texts) in truth and answered < 10:
-                    answered, seen = answered + 1, ""
+                    answered, text = answered + 1, ""
                     os.write(inside, b"12"[(label := truth[tuple(texts)]) : label + 1])
         finally:
             run.kill()
             os.close(inside)
-    assert "enough: P(the leader is within 1 point of the best) has reached 0.965" in seen
+    assert "enough: P(the leader is within 1 point of the best) has reached 0.965" in text
     assert answered == 10
     with (tmp_path / "labels.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))

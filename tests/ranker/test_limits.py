@@ -1,4 +1,4 @@
-"""What is read is bounded: hostile files, measured in a process of their own, and the table of limits."""
+"""Readers are bounded: hostile files, measured in a process of their own, and the table of limits."""
 
 import gzip
 import json
@@ -54,7 +54,7 @@ for path in sys.argv[1:]:
 
 
 def measured(*paths):
-    """What becomes of files that are read as rows and as tables, in a process of their own: (found, MiB)."""
+    """Read files as rows and as tables in a process of their own; return (found, MiB) of each."""
     command = [sys.executable, "-c", MEASURE, *map(str, paths)]
     ran = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300, cwd=paths[0].parent)
     return [json.loads(line) for line in ran.stdout.splitlines()]
@@ -65,10 +65,10 @@ def of_one(text, count):
     return pa.DictionaryArray.from_arrays(pa.array(np.zeros(count, np.int32)), pa.array([text]))
 
 
-def lists(rows, each):
+def lists(rows, size):
     """A column of lists of zeros."""
-    offsets = pa.array(np.arange(0, rows * each + 1, each, dtype=np.int32))
-    return pa.ListArray.from_arrays(offsets, pa.array(np.zeros(rows * each, np.int64)))
+    offsets = pa.array(np.arange(0, rows * size + 1, size, dtype=np.int32))
+    return pa.ListArray.from_arrays(offsets, pa.array(np.zeros(rows * size, np.int64)))
 
 
 def written(path, **columns):
@@ -90,16 +90,13 @@ def test_small_parquet_files_cost_little(tmp_path):
         written(tmp_path / "rows.parquet", text=of_one("a b", 2_000_000), label=of_one("0", 2_000_000)),
     ]
     assert all(path.stat().st_size < 100_000 for path in paths)
-    found = dict(zip((path.stem for path in paths), measured(*paths), strict=True))
-    said = {name: as_rows[0] for name, (as_rows, _) in found.items()}
-    assert said.pop("list") == 200
-    assert {name: text.rpartition("`")[0].rpartition("`")[2] for name, text in said.items()} == {
-        "dictionary": "limits.ratio",
-        "needed": "limits.values",
-        "value": "limits.file",
-        "rows": "limits.rows",
-    }
-    for as_rows, as_table in found.values():
+    measures = dict(zip((path.stem for path in paths), measured(*paths), strict=True))
+    row_mebibytes = {name: as_rows[0] for name, (as_rows, _) in measures.items()}
+    assert row_mebibytes.pop("list") == 200
+    assert {name: text.rpartition("`")[0].rpartition("`")[2] for name, text in row_mebibytes.items()} == {
+        "dictionary": "limits.ratio", "needed": "limits.values", "value": "limits.file", "rows": "limits.rows",
+    }  # fmt: skip
+    for as_rows, as_table in measures.values():
         assert as_rows[1] < 200  # MiB
         assert as_table[1] < 600  # a table has room for 33 million numbers
 
@@ -118,8 +115,8 @@ def many_parts(path, count):
 @pytest.mark.more
 def test_parts_of_an_archive_are_counted_before_they_are_looked_at(tmp_path):
     """A million of them, in an `.npz` file."""
-    ((_, (said, mebibytes)),) = measured(many_parts(tmp_path / "a.npz", 1_000_000))
-    assert said.endswith("more than 100 parts, the most that is read (`limits.members`)")
+    ((_, (row_count, mebibytes)),) = measured(many_parts(tmp_path / "a.npz", 1_000_000))
+    assert row_count.endswith("more than 100 parts, the most that is read (`limits.members`)")
     assert mebibytes < 20
 
 
@@ -142,16 +139,13 @@ print(len(bytearray(600_000_000)))
 
 
 def test_a_parquet_file_that_lies_is_bounded_by_memory(tmp_path):
-    """Where nothing is counted beforehand, decoding ends at the limit of memory, in one line.
-
-    A process of its own has no memory that it was given before and can use again.
-    """
+    """Decoding ends at the limit of memory, in one line, in a process that cannot use old memory again."""
     path = written(tmp_path / "a.parquet", text=pa.array(["a b"] * 200), label=lists(200, 50_000))
     ran = subprocess.run([sys.executable, "-c", LYING, path], capture_output=True, text=True, check=True, timeout=300)
-    said, whole = ran.stdout.splitlines()
-    assert said.startswith(f"{path}: more than 50,000,000 bytes of memory")
-    assert "`limits.memory`" in said
-    assert whole == "600000000"  # the limit is gone with the file
+    first_line, last_line = ran.stdout.splitlines()
+    assert first_line.startswith(f"{path}: more than 50,000,000 bytes of memory")
+    assert "`limits.memory`" in first_line
+    assert last_line == "600000000"  # the limit is gone with the file
 
 
 def test_the_memory_that_is_left_is_what_counts():
@@ -285,9 +279,9 @@ def test_a_name_that_is_there_twice_is_found(tmp_path, ending):
         path.write_text(f"{{{pairs}}}\n")
     else:
         path.write_text({"csv": ",", "tsv": "\t"}[ending].join(names) + "\n")
-    for read in (read_sheet, reader.read_columns):
+    for read_file in (read_sheet, reader.read_columns):
         with pytest.raises(DataError):
-            read(path)
+            read_file(path)
 
 
 def test_guidelines_have_a_limit(tmp_path, rank_models):
@@ -297,8 +291,8 @@ def test_guidelines_have_a_limit(tmp_path, rank_models):
     arguments = ["--models", "a", "b", "--pool", "new.csv", "-o", "new.csv", "--guidelines", tmp_path / "a.txt"]
     status, _, err = rank_models("label", *arguments, "--config", str(tmp_path / "a.toml"))
     assert status == 2
-    said = f"{tmp_path / 'a.txt'}: more than 100 characters, the most that is read (`limits.guidelines`)"
-    assert f"rank-models: {said}" in err
+    text = f"{tmp_path / 'a.txt'}: more than 100 characters, the most that is read (`limits.guidelines`)"
+    assert f"rank-models: {text}" in err
 
 
 def test_objects_of_a_saved_run_are_counted_before_they_are_decoded(tmp_path):
@@ -312,13 +306,13 @@ def test_objects_of_a_saved_run_are_counted_before_they_are_decoded(tmp_path):
 
 
 def test_every_limit_says_what_it_counts_and_why():
-    """Its message names it, and it cannot be nothing."""
-    for one in fields(Limits):
-        assert one.metadata["of"]
-        assert one.metadata["why"]
-        assert LIMITS.excess_error("a", one.name).option == f"limits.{one.name}"
-        with pytest.raises(ValueError, match=one.name):
-            replace(LIMITS, **{one.name: 0})
+    """The message names the limit, which cannot be nothing."""
+    for field in fields(Limits):
+        assert field.metadata["of"]
+        assert field.metadata["why"]
+        assert LIMITS.excess_error("a", field.name).option == f"limits.{field.name}"
+        with pytest.raises(ValueError, match=field.name):
+            replace(LIMITS, **{field.name: 0})
 
 
 def test_the_page_lists_every_limit():
@@ -326,14 +320,15 @@ def test_the_page_lists_every_limit():
     page = (ROOT / "docs" / "limits.md").read_text(encoding="utf-8")
     table = [line for line in page.splitlines() if line.startswith("| `")]
     assert table == [
-        f"| `{one.name}` | {one.default:,} {one.metadata['of']} | {one.metadata['why']} |" for one in fields(Limits)
+        f"| `{field.name}` | {field.default:,} {field.metadata['of']} | {field.metadata['why']} |"
+        for field in fields(Limits)
     ]
     example = page.partition("```toml\n")[2].partition("```")[0]
-    assert set(tomllib.loads(example)["limits"]) <= {one.name for one in fields(Limits)}
+    assert set(tomllib.loads(example)["limits"]) <= {field.name for field in fields(Limits)}
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "part"),
     [
         ("limits.colums = 5", "there is no key of `[limits]` 'colums'; did you mean columns?"),
         ("limits.columns = 0", "`limits.columns` must be at least 1 (got 0)"),
@@ -341,17 +336,17 @@ def test_the_page_lists_every_limit():
         ("limits = 3", "`limits` must be a table: `[limits]` (got 3)"),
     ],
 )
-def test_a_limit_that_cannot_be_is_one_line(tmp_path, rank_models, content, said):
+def test_a_limit_that_cannot_be_is_one_line(tmp_path, rank_models, content, part):
     """As for any other key of `--config`."""
     (tmp_path / "a.toml").write_text(content)
     status, _, err = rank_models("run", "--config", str(tmp_path / "a.toml"))
     assert status == 2
-    assert said in err
+    assert part in err
 
 
 @pytest.mark.parametrize("name", ["run", "label", "explain", "report", "compare", "shift", "fetch"])
 def test_every_command_that_reads_files_takes_limits(tmp_path, rank_models, name):
-    """They are read from the table of `--config`, and hold for what the command reads."""
+    """Limits are read from the table of `--config`, and hold for what the command reads."""
     file = tmp_path / "a.csv"
     file.write_text("text,label\n" + "a,b\n" * 20)
     (tmp_path / "values.csv").write_text("model,set,value\n" + "".join(f"a,{n},0.5\n" for n in range(20)))
@@ -359,14 +354,10 @@ def test_every_command_that_reads_files_takes_limits(tmp_path, rank_models, name
     (tmp_path / "a.toml").write_text("[limits]\nrows = 10\ntext = 10\n")
     models = ["--models", "hans-sub-mini"]
     arguments = {
-        "run": ["--data", file, *models],
-        "label": ["--batch", "1", "--pool", file, *models],
-        "explain": ["--data", file, "--id", "1", *models],
-        "report": [tmp_path / "a.json"],
-        "compare": [tmp_path / "values.csv"],
-        "shift": [file, file],
-        "fetch": ["none", "--data-dir", tmp_path],
-    }[name]
+        "run": ["--data", file, *models], "label": ["--batch", "1", "--pool", file, *models],
+        "explain": ["--data", file, "--id", "1", *models], "report": [tmp_path / "a.json"],
+        "compare": [tmp_path / "values.csv"], "shift": [file, file], "fetch": ["none", "--data-dir", tmp_path],
+    }[name]  # fmt: skip
     status, _, err = rank_models(name, *arguments, "--config", str(tmp_path / "a.toml"))
     assert status == 2
     assert ("(`limits." in err) == (name != "fetch")

@@ -30,8 +30,8 @@ def test_every_cell_shows_what_the_notebook_holds():
     plain = [cell for cell in CELLS if "ipython" not in cell["metadata"].get("tags", ())]
     assert len(plain) == len(CELLS) - 2
     for cell in plain:
-        shown = shown_by("".join(cell["source"]), names)
-        assert texts(cell) == [shown]
+        output = shown_by("".join(cell["source"]), names)
+        assert texts(cell) == [output]
 
 
 @pytest.mark.slow

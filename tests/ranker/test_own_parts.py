@@ -34,16 +34,16 @@ class Lengths(TextSource):
     libraries = ()
 
     def labels(self):
-        """Those of NLI."""
+        """Labels of NLI."""
         return ("non-entailment", "entailment")
 
     def content(self):
-        """Its one weight."""
+        """The model's one weight."""
         return f"slope {self.slope}"
 
     def probabilities(self, texts):
         """(R, 2)."""
-        shared = [len(set(one.split()) & set(other.split())) - 2 for one, other in texts]
+        shared = [len(set(text.split()) & set(other_text.split())) - 2 for text, other_text in texts]
         sure = 1 / (1 + np.exp(-self.slope * np.array(shared, dtype=float)))
         return np.stack([1 - sure, sure], axis=1)
 
@@ -93,8 +93,11 @@ def registered(monkeypatch):
     points = {"rank_models.sources": ("lengths", Kind()), "rank_models.methods": ("theirs", module)}
 
     def entry_points(group):
-        found = [points[group]] if group in points else []
-        return [SimpleNamespace(name=name, value=name, dist=None, load=lambda it=it: it) for name, it in found]
+        entries = [points[group]] if group in points else []
+        return [
+            SimpleNamespace(name=name, value=name, dist=None, load=lambda loaded=loaded: loaded)
+            for name, loaded in entries
+        ]
 
     monkeypatch.setattr(metadata, "entry_points", entry_points)
     monkeypatch.setitem(sys.modules, "their_methods", module)
@@ -105,8 +108,8 @@ def graded():
     """Rows whose task has a metric of its own."""
     rows = sets.load("hans-sub", limit=60)
     task = rows.task
-    own = Graded(task.name, task.labels, task.aliases, task.shortcut, task.evidence)
-    return replace(rows, task=own, population=40)
+    own_task = Graded(task.name, task.labels, task.aliases, task.shortcut, task.evidence)
+    return replace(rows, task=own_task, population=40)
 
 
 MODELS = (Lengths("flat", 0.2), Lengths("steep", 2.0), Lengths("turned", -0.5))
@@ -116,20 +119,20 @@ MODELS = (Lengths("flat", 0.2), Lengths("steep", 2.0), Lengths("turned", -0.5))
 def test_all_three_stand_in_every_format_of_an_evaluation(graded):
     """The metric's column comes first, the method has a curve, and the sources' names are those of the models."""
     quick = next(method for method in methods.BUILTIN if method.name == "AVG-CONF")
-    found = rank(MODELS, graded, probe=5, evidence=Evidence("none", methods=(quick, HALVES)))
-    assert found.evaluation.methods[0].name == "SURENESS"
-    assert set(found.method("HALVES").curve) == set(found.method("SURENESS").curve)
-    assert "SURENESS+TIES" in {method.name for method in found.evaluation.methods}
-    assert {model.name for model in found.evaluation.models} == {"flat", "steep", "turned"}
+    ranking = rank(MODELS, graded, probe=5, evidence=Evidence("none", methods=(quick, HALVES)))
+    assert ranking.evaluation.methods[0].name == "SURENESS"
+    assert set(ranking.method("HALVES").curve) == set(ranking.method("SURENESS").curve)
+    assert "SURENESS+TIES" in {method.name for method in ranking.evaluation.methods}
+    assert {model.name for model in ranking.evaluation.models} == {"flat", "steep", "turned"}
     for name in report.TEXTS:
-        text = report.render(found, name)
+        text = report.render(ranking, name)
         for word in ("SURENESS", "HALVES", "steep") if name != "csv" else ("SURENESS", "HALVES"):
             assert word in text, (name, word)
-    whole = json.loads(report.render(found, "json"))
-    assert whole["header"]["metric"] == "SURENESS"
-    table = report.render(found, "table")
+    full_report = json.loads(report.render(ranking, "json"))
+    assert full_report["header"]["metric"] == "SURENESS"
+    table = report.render(ranking, "table")
     assert not [word for word in ("OOD accuracy", "accuracy, ACC", "% right") if word in table], table
-    rows = list(csv.DictReader(io.StringIO(report.render(found, "csv"))))
+    rows = list(csv.DictReader(io.StringIO(report.render(ranking, "csv"))))
     assert {"HALVES": "pool", "SURENESS": "baseline"}.items() <= {row["name"]: row["kind"] for row in rows}.items()
 
 
@@ -137,13 +140,13 @@ def test_all_three_stand_in_every_format_of_a_decision(graded):
     """Outcomes are graded, intervals are of them, and the method orders the models."""
     labelled = replace(graded, examples=graded.examples[:10])
     pool = [replace(row, target=None) for row in graded.examples]
-    found = decide(MODELS, labelled, pool=pool, method="halves", evidence=Evidence("none", methods=(HALVES,)))
-    assert (found.decision.method, found.decision.kind) == ("HALVES", "pool")
-    assert any(0 < model.outcome < 1 and model.outcome * 10 % 1 for model in found.decision.models)
-    assert all(model.low < model.outcome < model.high for model in found.decision.models)
-    assert "HALVES believes the crowd by half." in found.notes
+    ranking = decide(MODELS, labelled, pool=pool, method="halves", evidence=Evidence("none", methods=(HALVES,)))
+    assert (ranking.decision.method, ranking.decision.kind) == ("HALVES", "pool")
+    assert any(0 < model.outcome < 1 and model.outcome * 10 % 1 for model in ranking.decision.models)
+    assert all(model.low < model.outcome < model.high for model in ranking.decision.models)
+    assert "HALVES believes the crowd by half." in ranking.notes
     for name in report.TEXTS:
-        text = report.render(found, name)
+        text = report.render(ranking, name)
         assert ("SURENESS" in text) == (name != "pairs"), name
         assert "steep" in text
 
@@ -155,9 +158,9 @@ def test_the_command_line_takes_them_by_their_names(registered, tmp_path, capsys
     task = sets.load("hans-sub").task
     texts = [dict(zip(("premise", "hypothesis"), row.segments, strict=True)) for row in rows]
     labelled = [{**text, "label": task.labels[row.target]} for text, row in zip(texts, rows, strict=True)][:8]
-    for name, some in (("ten.jsonl", labelled), ("pool.jsonl", texts)):
-        (tmp_path / name).write_text("".join(json.dumps(row) + "\n" for row in some))
-    data = ["--data", str(tmp_path / "ten.jsonl"), "--pool", str(tmp_path / "pool.jsonl")]
+    for name, examples in (("ten.jsonl", labelled), ("pool.jsonl", texts)):
+        (tmp_path / name).write_text("".join(json.dumps(row) + "\n" for row in examples))
+    arguments = ["--data", str(tmp_path / "ten.jsonl"), "--pool", str(tmp_path / "pool.jsonl")]
     models = ["--models", CHECKPOINT, "lengths:a-2", "--store", str(tmp_path / "store")]
     saved = str(tmp_path / "run.json")
 
@@ -166,17 +169,17 @@ def test_the_command_line_takes_them_by_their_names(registered, tmp_path, capsys
         return capsys.readouterr().out
 
     assert "HALVES" in said("ls", "methods")
-    decided = json.loads(said(*data, *models, "--method", "halves", "--format", "json", "--save", saved))
+    decided = json.loads(said(*arguments, *models, "--method", "halves", "--format", "json", "--save", saved))
     assert decided["decision"]["method"] == "HALVES"
     assert {model["name"] for model in decided["decision"]["models"]} == {"untouched", "a-2"}
     assert "HALVES" in said("report", saved)
-    both = [*models, "--attribution", "shap:baseline=remove,max_evaluations=20"]
-    evaluated = said("--ood", "hans-sub", "--limit", "40", "--probe", "5", *both, "--factors", "ACC,INDEX-DIFF",
+    both_models = [*models, "--attribution", "shap:baseline=remove,max_evaluations=20"]
+    evaluated = said("--ood", "hans-sub", "--limit", "40", "--probe", "5", *both_models, "--factors", "ACC,INDEX-DIFF",
                      "--methods", "HALVES,SURROGATE")  # fmt: skip
     assert "HALVES" in evaluated
     assert "DAWID-SKENE" not in evaluated
-    assert "a-2: all is cached" in said(*data, *models, "--dry-run")
+    assert "a-2: all is cached" in said(*arguments, *models, "--dry-run")
     assert len(said("label", "--pool", str(tmp_path / "pool.jsonl"), "--task", "nli", "--batch", "3", *models)
                .splitlines()) == 4  # fmt: skip
-    shown = said("explain", "--ood", "hans-sub", "--id", rows[0].id, *both)
-    assert "a-2: " in shown
+    explanation = said("explain", "--ood", "hans-sub", "--id", rows[0].id, *both_models)
+    assert "a-2: " in explanation

@@ -26,20 +26,20 @@ TEXTS = [(piece, end) for piece in PIECES for end in ("", "!", "\x00")]
 def patterns():
     """Every compiled pattern that is a module's own: (module.name, pattern)."""
     for package in (factors, ranker, experiments):
-        for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-            if found.name.endswith("__main__") or found.name.startswith("experiments.generate"):
+        for module_info in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            if module_info.name.endswith("__main__") or module_info.name.startswith("experiments.generate"):
                 continue  # the generators read tables of our own only
-            module = importlib.import_module(found.name)
+            module = importlib.import_module(module_info.name)
             for name, value in vars(module).items():
                 if isinstance(value, re.Pattern):
-                    yield f"{found.name}.{name}", value
+                    yield f"{module_info.name}.{name}", value
 
 
 PATTERNS = dict(patterns())
 
 
 def test_there_are_patterns():
-    """Those of words, of marks, and of labels are among them."""
+    """Patterns of words, of marks, and of labels are among them."""
     assert {
         "factors.types._WORD",
         "ranker.datasets.marks._CLAUSES",
@@ -66,13 +66,13 @@ def test_the_time_of_a_pattern_grows_no_faster_than_the_text(name):
 
 def taken(pattern, text):
     """Seconds of the processor to search a text and to match it, the least of three times."""
-    told = text if isinstance(pattern.pattern, str) else text.encode()
+    typed = text if isinstance(pattern.pattern, str) else text.encode()
     least = float("inf")
     for _ in range(3):
         began = time.process_time()
-        sum(1 for _ in pattern.finditer(told))
-        pattern.fullmatch(told)
-        pattern.match(told)
+        sum(1 for _ in pattern.finditer(typed))
+        pattern.fullmatch(typed)
+        pattern.match(typed)
         least = min(least, time.process_time() - began)
         if least < SHORT:
             break

@@ -1,4 +1,4 @@
-"""How far long work is, as a log file gets it."""
+"""Progress of long work, as a log file gets it."""
 
 import io
 import time
@@ -36,19 +36,19 @@ def test_what_is_left_does_not_count_how_long_loading_took(monkeypatch):
             now += 2
             advance(1)
     left = [(int(line.split("/")[0].split()[-1]), line) for line in log.getvalue().splitlines()]
-    told = [(100 - done, float(line.split(", ")[-1].split(" s left")[0])) for done, line in left if done >= 10]
-    assert len(told) > 5
-    assert all(rows <= seconds <= 4 * rows for rows, seconds in told)
+    estimates = [(100 - done, float(line.split(", ")[-1].split(" s left")[0])) for done, line in left if done >= 10]
+    assert len(estimates) > 5
+    assert all(rows <= seconds <= 4 * rows for rows, seconds in estimates)
 
 
 class OutStream(io.StringIO):
-    """What a notebook's kernel puts in the place of stderr."""
+    """Stand-in for a notebook kernel's stderr."""
 
 
 OutStream.__module__ = "ipykernel.iostream"
 
 
-class Clock:
+class SetClock:
     """Time that goes on when it is told to."""
 
     def __init__(self, monkeypatch):
@@ -57,14 +57,14 @@ class Clock:
 
 
 def shown_lines(text):
-    """What a cell shows of a text at each of its states: a carriage return goes back to the start of the line."""
+    """List what a cell shows of a text at each of its states: a carriage return goes back to the start of the line."""
     assert "\n" not in text
     return [state.rstrip() for state in text.split("\r")]
 
 
 def test_a_notebook_has_one_line(monkeypatch):
     """Many steps of several stages write one line over, at most once a second, and it is empty at the end."""
-    clock, cell = Clock(monkeypatch), OutStream()
+    clock, cell = SetClock(monkeypatch), OutStream()
     monkeypatch.setattr("sys.stderr", cell)
     for label in ("m1: answers", "m2: answers"):
         with progress.show_progress(label, 1000) as advance:
@@ -80,7 +80,7 @@ def test_a_notebook_has_one_line(monkeypatch):
 
 def test_an_hour_in_a_notebook_is_told_in_a_few_states(monkeypatch):
     """A kernel's client that keeps each of them keeps about a hundred, not thousands."""
-    clock, cell = Clock(monkeypatch), OutStream()
+    clock, cell = SetClock(monkeypatch), OutStream()
     monkeypatch.setattr("sys.stderr", cell)
     with progress.show_progress("m1: shap", 36_000) as advance:
         for _ in range(36_000):
@@ -90,8 +90,8 @@ def test_an_hour_in_a_notebook_is_told_in_a_few_states(monkeypatch):
 
 
 def test_a_notebook_is_told_nothing_of_what_ends_at_once(monkeypatch):
-    """Where all is known, a cell stays empty."""
-    Clock(monkeypatch)
+    """A cell stays empty if all is known."""
+    SetClock(monkeypatch)
     cell = OutStream()
     monkeypatch.setattr("sys.stderr", cell)
     with progress.show_progress("m1: answers", 3) as advance:
@@ -100,8 +100,8 @@ def test_a_notebook_is_told_nothing_of_what_ends_at_once(monkeypatch):
 
 
 def test_an_interrupted_stage_leaves_no_line(monkeypatch):
-    """What is printed next begins a line."""
-    clock, cell = Clock(monkeypatch), OutStream()
+    """The next print begins a line."""
+    clock, cell = SetClock(monkeypatch), OutStream()
     monkeypatch.setattr("sys.stderr", cell)
 
     def interrupted():
@@ -117,7 +117,7 @@ def test_an_interrupted_stage_leaves_no_line(monkeypatch):
 
 def test_a_library_call_says_nothing_to_a_file(monkeypatch):
     """A script whose stderr is a log is not written into unasked."""
-    clock, log = Clock(monkeypatch), io.StringIO()
+    clock, log = SetClock(monkeypatch), io.StringIO()
     monkeypatch.setattr("sys.stderr", log)
     with progress.show_progress("m1: answers", 30) as advance:
         clock.now += 60
@@ -126,7 +126,7 @@ def test_a_library_call_says_nothing_to_a_file(monkeypatch):
 
 
 def test_a_terminal_has_a_bar(monkeypatch):
-    """Which is gone when the stage ends."""
+    """The bar is gone when the stage ends."""
     screen = io.StringIO()
     screen.isatty = lambda: True
     monkeypatch.setattr("sys.stderr", screen)
@@ -166,13 +166,13 @@ def test_a_log_names_a_step_that_never_ends(monkeypatch):
         wait_for("factors: SLOW on m1: 0/2, 0 s so far\nfactors: SLOW on m1: 0/2, 0 s so far\n", log)
         watch("SLOW on m2", 1)
         wait_for("factors: SLOW on m2: 1/2, 0 s so far\n", log)
-    written = log.getvalue()
+    output = log.getvalue()
     time.sleep(0.2)
-    assert log.getvalue() == written  # nothing is told once it is over
+    assert log.getvalue() == output  # nothing is told once it is over
 
 
 def test_a_terminal_names_a_step_that_never_ends(monkeypatch):
-    """Its bar is gone when the activity ends, also by an exception, and the cursor is there."""
+    """The bar is gone when the activity ends, also by an exception, and the cursor is there."""
     monkeypatch.setattr(progress, "PATIENCE", 0.05)
     screen = io.StringIO()
     console = Console(file=screen, force_terminal=True, width=120)
@@ -216,7 +216,7 @@ def test_names_in_labels_are_no_markup(monkeypatch, terminal):
 
 
 def test_stderr_that_is_gone_ends_nothing(monkeypatch):
-    """Where a line cannot be written, the work goes on, and no traceback is shown."""
+    """The work goes on if a line cannot be written, and no traceback is shown."""
     monkeypatch.setattr(progress, "PATIENCE", 0.01)
 
     class Gone(io.StringIO):

@@ -32,7 +32,7 @@ def folder(tmp_path, monkeypatch):
 @pytest.mark.few(1)
 @pytest.mark.parametrize("command", COMMANDS, ids=range(len(COMMANDS)))
 def test_each_command_of_the_page_runs(folder, rank_models, command):
-    """It ends well, and each model is a prompt."""
+    """Each command ends well, and each model is a prompt."""
     arguments = [*shlex.split(command), "--format", "json"]
     status, out, err = rank_models(*arguments if arguments[0] == "explain" else [*arguments, "--no-isolate"])
     assert not status, err
@@ -45,10 +45,10 @@ def test_each_command_of_the_page_runs(folder, rank_models, command):
 
 def test_the_page_names_every_key_of_a_prompt():
     """None is left out, but the name and the description of the class."""
-    named = set(re.findall(r"`(\w+)`", "".join(line for line in PAGE.splitlines() if line.startswith("| `"))))
-    assert set(Prompt.__dataclass_fields__) - named == {"name"}
+    keys_on_page = set(re.findall(r"`(\w+)`", "".join(line for line in PAGE.splitlines() if line.startswith("| `"))))
+    assert set(Prompt.__dataclass_fields__) - keys_on_page == {"name"}
 
 
 def test_the_prompt_of_the_page_is_one(folder):
-    """Its words are those of the labels in the rows."""
+    """The prompt's words are those of the labels in the rows."""
     assert set(read(Path("prompts/verdict.toml")).verbalizers) == {"positive", "negative"}

@@ -23,7 +23,7 @@ FLAT = re.compile(r"\bfrom ranker import \(?([\w, ]+)")
 
 
 def is_error(name):
-    """Whether a public name is an error."""
+    """Tell whether a public name is an error."""
     value = getattr(ranker, name)
     return inspect.isclass(value) and issubclass(value, Exception)
 
@@ -34,7 +34,7 @@ def blocks(text):
 
 
 def wrong_imports(text):
-    """What the code of a page imports from `ranker` that is no public name of it."""
+    """List what the code of a page imports from `ranker` that is no public name of it."""
     for block in blocks(text):
         yield from DEEPER.findall(block)
         for names in FLAT.findall(block):
@@ -42,17 +42,17 @@ def wrong_imports(text):
 
 
 def typed_names():
-    """What a type checker takes the public names for: name -> its module, and what it is called there."""
+    """Map each public name to its module and its name there, as a type checker does."""
     (block,) = (
         node
         for node in ast.parse((ROOT / "ranker" / "__init__.py").read_text(encoding="utf-8")).body
         if isinstance(node, ast.If) and isinstance(node.test, ast.Name)
     )
     return {
-        alias.asname or alias.name: (found.module, alias.name)
-        for found in block.body
-        if isinstance(found, ast.ImportFrom)
-        for alias in found.names
+        alias.asname or alias.name: (statement.module, alias.name)
+        for statement in block.body
+        if isinstance(statement, ast.ImportFrom)
+        for alias in statement.names
     }
 
 
@@ -60,8 +60,8 @@ def test_a_type_checker_sees_what_python_does():
     """The same names from the same places; no other has a type, since a checker knows no `__getattr__`."""
     assert ranker.__all__ == sorted(ranker.__all__, key=lambda name: (not name.isupper(), name.islower(), name))
     assert {*typed_names()} == {*ranker.__all__}
-    for name, (module, own) in typed_names().items():
-        assert getattr(ranker, name) is getattr(importlib.import_module(module), own)
+    for name, (module, type_name) in typed_names().items():
+        assert getattr(ranker, name) is getattr(importlib.import_module(module), type_name)
 
 
 def test_another_name_is_not_there():
@@ -80,16 +80,16 @@ def test_the_names_alone_load_nothing():
 
 def test_the_reference_has_every_name_once():
     """On one of its pages, as a block of mkdocstrings."""
-    named = Counter(re.findall(r"(?m)^::: ranker\.(\w+)$", REFERENCE))
-    assert {*named} == {*ranker.__all__}
-    assert set(named.values()) == {1}
+    counts = Counter(re.findall(r"(?m)^::: ranker\.(\w+)$", REFERENCE))
+    assert {*counts} == {*ranker.__all__}
+    assert set(counts.values()) == {1}
 
 
 def test_the_reference_has_every_record_of_an_answer():
-    """Those of `ranker.results` and of the statistics that they hold: what a block names is a record, named once."""
-    named = Counter(re.findall(r"(?m)^::: (ranker\.[\w.]+\.[\w.]+)$", REFERENCE))
-    assert set(named.values()) == {1}
-    for path in named:
+    """Records of `ranker.results`, and of the statistics that they hold, have one block each."""
+    counts = Counter(re.findall(r"(?m)^::: (ranker\.[\w.]+\.[\w.]+)$", REFERENCE))
+    assert set(counts.values()) == {1}
+    for path in counts:
         module, _, name = path.rpartition(".")
         assert dataclasses.is_dataclass(getattr(importlib.import_module(module), name)), path
 
@@ -98,14 +98,14 @@ def test_the_reference_has_every_record_of_an_answer():
 @pytest.mark.parametrize("name", [name for name in ranker.__all__ if not is_error(name)])
 def test_the_examples_of_the_reference_run(name):
     """Every name that is no error has one, which needs no other name than the public ones."""
-    public = {known: getattr(ranker, known) for known in ranker.__all__}
+    public = {name: getattr(ranker, name) for name in ranker.__all__}
     value = public[name]
     text = inspect.getdoc(value if inspect.isclass(value) or inspect.isroutine(value) else type(value))
     test = doctest.DocTestParser().get_doctest(text, public, name, None, 0)
-    said: list[str] = []
-    result = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test, out=said.append)
-    assert result.failed == 0, "".join(said)
-    assert result.attempted
+    messages: list[str] = []
+    results = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test, out=messages.append)
+    assert results.failed == 0, "".join(messages)
+    assert results.attempted
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -51,5 +51,5 @@ def test_the_commands_print_what_is_shown(tmp_path, monkeypatch, rank_models):
         command, *lines = block.splitlines()
         status, out, _ = rank_models(*shlex.split(command)[1:])
         assert status == 0
-        shown = " ".join(out.split())
-        assert [line for line in lines if " ".join(line.split()) not in shown] == []
+        output = " ".join(out.split())
+        assert [line for line in lines if " ".join(line.split()) not in output] == []

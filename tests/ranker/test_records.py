@@ -37,36 +37,32 @@ class Whole:
 
 def test_tables_become_records():
     """Lists become tuples, a lone value a tuple of one, a whole number a fraction where one is asked for."""
-    made = record(
+    read_record = record(
         Whole,
         {
-            "name": "a",
-            "parts": [{"size": 1}, {"size": 2, "share": 1}],
-            "named": {"x": {"size": 3}},
-            "words": {"yes": ["y", "true"], "no": "n"},
-            "limits": 7,
-            "anything": [1, "2"],
+            "name": "a", "parts": [{"size": 1}, {"size": 2, "share": 1}], "named": {"x": {"size": 3}},
+            "words": {"yes": ["y", "true"], "no": "n"}, "limits": 7, "anything": [1, "2"],
         },
-    )
-    assert made.parts == (Part(1), Part(2, 1.0))
-    assert isinstance(made.parts[1].share, float)
-    assert made.named == {"x": Part(3)}
-    assert made.words == {"yes": ("y", "true"), "no": ("n",)}
-    assert made.limits == (7,)
-    assert made.anything == [1, "2"]
+    )  # fmt: skip
+    assert read_record.parts == (Part(1), Part(2, 1.0))
+    assert isinstance(read_record.parts[1].share, float)
+    assert read_record.named == {"x": Part(3)}
+    assert read_record.words == {"yes": ("y", "true"), "no": ("n",)}
+    assert read_record.limits == (7,)
+    assert read_record.anything == [1, "2"]
 
 
 def test_a_record_that_is_made_already_is_taken():
-    """What a module makes by its own rules stands beside what is made here."""
+    """A record by a module's own rules stands beside what is made here."""
     part = Part(4)
     assert record(Whole, {"name": "a", "parts": (part,)}).parts == (part,)
 
 
 def test_mappings_cannot_be_changed():
     """A record is frozen as deep as it goes."""
-    made = record(Whole, {"name": "a", "words": {"yes": ["y"]}})
+    frozen = record(Whole, {"name": "a", "words": {"yes": ["y"]}})
     with pytest.raises(TypeError):
-        made.words["no"] = ()
+        frozen.words["no"] = ()
 
 
 @pytest.mark.parametrize(

@@ -24,10 +24,10 @@ def named(page):
 
 def test_every_test_that_is_named_is_there():
     """A promise is held by a test, and not by the name of one that is gone."""
-    found = list(named("docs/reliability.md"))
-    assert found
-    tests = {file: functions_of(file) for file in {file for file, _ in found}}
-    assert [(file, test) for file, test in found if test and test not in tests[file]] == []
+    test_names = list(named("docs/reliability.md"))
+    assert test_names
+    tests = {file: functions_of(file) for file in {file for file, _ in test_names}}
+    assert [(file, test) for file, test in test_names if test and test not in tests[file]] == []
 
 
 def test_every_promise_names_its_test():

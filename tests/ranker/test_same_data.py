@@ -38,21 +38,10 @@ from ranker.tasks.named import value_task
 
 SCALE = (1, 5)
 LABELS = (
-    ("neg", "pos"),
-    ("ham", "spam"),
-    ("unacceptable", "acceptable"),
-    ("real", "fake"),
-    ("A", "B", "C"),
-    ("entailment", "neutral", "contradiction"),
-    ("0", "1"),
-    ("1", "2"),
-    ("01", "02"),
-    ("0", "1", "2"),
-    ("2019", "2020", "2021"),
-    ("1", "2", "3", "4", "5"),
-    ("-1", "1"),
-    ("LABEL_0", "LABEL_1"),
-)
+    ("neg", "pos"), ("ham", "spam"), ("unacceptable", "acceptable"), ("real", "fake"), ("A", "B", "C"),
+    ("entailment", "neutral", "contradiction"), ("0", "1"), ("1", "2"), ("01", "02"), ("0", "1", "2"),
+    ("2019", "2020", "2021"), ("1", "2", "3", "4", "5"), ("-1", "1"), ("LABEL_0", "LABEL_1"),
+)  # fmt: skip
 JUNK = ("x", "?", "n.a.", "-", "error", "LABEL_7", "oops!")
 PHRASES = ("red fox", "blue whale", "old oak", "tall ship")
 METRICS = {"labels": "ACC", "texts": "EXACT-MATCH", "tags": "span-f1", "numbers": "1-MAE", "marks": "outcome"}
@@ -85,7 +74,7 @@ class Truth:
     scores: bool = False
 
     def cell(self, model: str, row: int) -> str | None:
-        """What is written as the answer of a model to a row."""
+        """Write a model's answer to a row."""
         return self.junk.get((model, row), self.answers[model][row])
 
     @property
@@ -168,18 +157,12 @@ def drawn_writing(rng: random.Random, kind: str) -> Writing:
     layouts = ["wide", "long"] if kind == "marks" else ["files", "apart", "long"]
     layout = rng.choice([*layouts, "wide"] if kind == "labels" else layouts)
     writing = Writing(
-        layout=layout,
-        form=rng.choice(("csv", "tsv", "jsonl", "json", "parquet")),
-        ids=rng.random() < 0.7,
-        texts=rng.choice(("one", "one", "two", "shared", "")),
-        pool=rng.choice(("", "", "others", "all", "strange")),
-        shuffled=rng.random() < 0.7,
-        typed=rng.random() < 0.5,
-        extra=rng.random() < 0.4,
+        layout=layout, form=rng.choice(("csv", "tsv", "jsonl", "json", "parquet")), ids=rng.random() < 0.7,
+        texts=rng.choice(("one", "one", "two", "shared", "")), pool=rng.choice(("", "", "others", "all", "strange")),
+        shuffled=rng.random() < 0.7, typed=rng.random() < 0.5, extra=rng.random() < 0.4,
         join=rng.choice(("ids", "ids", "ids", "texts", "")),
-        truth=rng.random() < 0.2 and kind == "labels" and layout == "files",
-        blank=rng.random() < 0.2,
-    )
+        truth=rng.random() < 0.2 and kind == "labels" and layout == "files", blank=rng.random() < 0.2,
+    )  # fmt: skip
     if kind == "tags" and writing.texts == "two":
         writing = replace(writing, texts="one")
     if writing.texts in ("shared", "") or (layout == "long" and writing.shuffled):
@@ -214,7 +197,7 @@ class Files:
         return ({"id": self.truth.ids[row]} if self.writing.ids else {}) | self.texts(row)
 
     def names_of_answer(self, row: int) -> dict[str, str]:
-        """What a file of answers holds of a row."""
+        """List the columns of a row in a file of answers."""
         if self.writing.ids and self.writing.join == "ids":
             return {"id": self.truth.ids[row]}
         return self.texts(row) if self.writing.join else {}
@@ -286,7 +269,7 @@ class Files:
         names = [{"id": self.truth.ids[n]} if self.writing.ids else {} for n in chosen]
         if self.writing.pool == "strange":
             names = [{"id": f"s{n}"} if self.writing.ids else {} for n in chosen]
-            texts = [{column: f"{text}x" for column, text in each.items()} for each in texts]
+            texts = [{column: f"{text}x" for column, text in columns.items()} for columns in texts]
         return self.write("pool", [{**name, **text} for name, text in zip(names, texts, strict=True)], extra=False)
 
     def models(self) -> list[str]:
@@ -319,8 +302,8 @@ def written_run(folder: Path, truth: Truth, writing: Writing, seed: int) -> Plan
         options = TableOptions(answers=answers, prediction=() if truth.kind == "labels" else tuple(truth.answers))
     tasks = {"texts": "text", "tags": "tags", "numbers": "number"}
     task = value_task(tasks[truth.kind], scale=SCALE) if truth.kind in tasks else None
-    own = truth.kind == "marks" or writing.layout == "wide"
-    rows, pool = None if own else RowsFile(files.rows(), task), files.pool()
+    with_truth = truth.kind == "marks" or writing.layout == "wide"
+    rows, pool = None if with_truth else RowsFile(files.rows(), task), files.pool()
     models = inspect_models(load_suite(files.models(), SourceOptions(kinds=[options])))
     inputs = gather_without_truth(models, rows, () if pool is None else RowsFile(pool))
     return plan(inputs, Evidence("none"), metric="exact-match" if truth.kind == "texts" else None)
@@ -344,8 +327,8 @@ def check(folder: Path, seed: int, decided: bool) -> None:
     values = dict(zip(measurements.table.models, outcomes[:, judged].mean(axis=1).tolist(), strict=True))
     metric = "ROW-F1" if kind == "tags" and writing.pool else METRICS[kind]
     assert values == pytest.approx(truth.values(), abs=1e-9)
-    named = run_plan.metric.name if run_plan.metric else run_plan.task.metric
-    assert (int(judged.sum()), named) == (len(truth.judged), metric)
+    name = run_plan.metric.name if run_plan.metric else run_plan.task.metric
+    assert (int(judged.sum()), name) == (len(truth.judged), metric)
     if decided and writing.pool == "strange" and kind != "marks":
         with pytest.raises(UsageError, match="no row of the pool without a label has an answer of every model"):
             decide_plan(run_plan, 0, runtime)
@@ -383,14 +366,10 @@ PARTS = 10
 @pytest.mark.parametrize(
     ("first", "count"),
     [
-        *((20 * part, 20) for part in range(PARTS)),
-        (2_785, 1),
-        (3_605, 1),
-        (6_957, 1),
-        (11_905, 1),
+        *((20 * part, 20) for part in range(PARTS)), (2_785, 1), (3_605, 1), (6_957, 1), (11_905, 1),
         pytest.param(0, 20_000, marks=pytest.mark.soak),
     ],
-)
+)  # fmt: skip
 def test_one_truth_has_one_value_in_every_writing(tmp_path, caplog, first, count):
     """Each seed draws a truth and a writing; every tenth run is decided, too."""
     wrong: dict[int, str] = {}

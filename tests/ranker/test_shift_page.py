@@ -15,10 +15,10 @@ PAGE = (Path(__file__).parents[2] / "docs" / "shift.md").read_text(encoding="utf
 def test_the_command_prints_what_is_shown(rank_models):
     """Word by word, however lines are folded; "..." stands for the rest."""
     for block in re.findall(r"(?ms)^```console\n(.*?)^```", PAGE):
-        (command, _, shown) = block.partition("\n")
+        (command, _, page_output) = block.partition("\n")
         status, out, _ = rank_models(*command.removeprefix("$ rank-models ").split(), "--quiet")
         assert not status
-        assert " ".join(out.split()).startswith(" ".join(shown.partition("...")[0].split()))
+        assert " ".join(out.split()).startswith(" ".join(page_output.partition("...")[0].split()))
 
 
 @pytest.mark.models
@@ -26,16 +26,16 @@ def test_the_python_of_the_page_runs():
     """In order, with the same names."""
     code = "\n".join(re.findall(r"(?ms)^```python\n(.*?)^```", PAGE))
     test = doctest.DocTestParser().get_doctest(code, {}, "shift", "docs/shift.md", 0)
-    said: list[str] = []
-    result = doctest.DocTestRunner().run(test, out=said.append)
-    assert result.failed == 0, "".join(said)
-    assert result.attempted > 4
+    messages: list[str] = []
+    outcome = doctest.DocTestRunner().run(test, out=messages.append)
+    assert outcome.failed == 0, "".join(messages)
+    assert outcome.attempted > 4
 
 
 def test_the_table_of_verdicts_holds_the_references():
     """The least and the greatest of each kind."""
     for kind in ("near", "far", "other"):
-        values = [one.mmd for one in reference_pairs() if one.kind == kind]
+        values = [pair.mmd for pair in reference_pairs() if pair.kind == kind]
         assert re.search(rf"(?m)^\| {kind} \|.*\| {min(values):.4f} to {max(values):.4f} \|$", PAGE)
     assert f"{len(reference_pairs())} pairs" in PAGE
 

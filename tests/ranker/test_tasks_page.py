@@ -29,7 +29,7 @@ def folder(tmp_path, monkeypatch, checkpoint):
         rows = [[(word, "B-LOC" if word == wrong else tag) for word, tag in row] for row in gold]
         Path(f"{name}.conll").write_text("\n\n".join("\n".join("\t".join(pair) for pair in row) for row in rows))
     answers = [[{"text": text.split()[1]}] for text in TEXTS]
-    questions = [{"id": str(n), "question": "What was it?", "answers": given} for n, given in enumerate(answers)]
+    questions = [{"id": str(n), "question": "What was it?", "answers": answer} for n, answer in enumerate(answers)]
     paragraphs = [{"context": text, "qas": [question]} for text, question in zip(TEXTS, questions, strict=True)]
     Path("dev.conll").write_text(Path("gold.conll").read_text())
     for seed, name in enumerate(("ner-a", "ner-b")):
@@ -48,9 +48,9 @@ def folder(tmp_path, monkeypatch, checkpoint):
 def write_tables(number):
     """The tables of texts, or of numbers, as the command needs them."""
     ids = range(len(TEXTS))
-    data = [f"{n},document {n},{1 + n % 5 if number else TEXTS[n]}" for n in ids]
+    lines = [f"{n},document {n},{1 + n % 5 if number else TEXTS[n]}" for n in ids]
     name = "marks.csv" if number else "articles.csv"
-    Path(name).write_text("\n".join(["id,text,label" if number else "id,text,reference", *data]))
+    Path(name).write_text("\n".join(["id,text,label" if number else "id,text,reference", *lines]))
     Path("pool.csv").write_text("\n".join(["id,text", *(f"{n},document {n}" for n in range(20))]))
     Path("big.csv").write_text("\n".join(["id,reference", *(f"{n},The one {n % 3} town" for n in range(20))]))
     answers = {"one": (1, 2), "two": (5, 3), "three": (2, 2)}
@@ -62,14 +62,14 @@ def write_tables(number):
 @pytest.mark.few(1)
 @pytest.mark.parametrize("command", COMMANDS)
 def test_each_command_of_the_page_runs(folder, rank_models, command):
-    """It ends well, and puts a model first by the metric that it names."""
+    """Each command ends well, and puts a model first by the metric that it names."""
     write_tables("marks" in command)
     arguments = shlex.split(command)
-    found = json.loads(run([*arguments, "--format", "json", "--no-isolate"], rank_models))
-    metric = found["header"]["metric"].casefold()
-    named = dict(zip(arguments, arguments[1:], strict=False)).get("--metric", metric)
+    report = json.loads(run([*arguments, "--format", "json", "--no-isolate"], rank_models))
+    metric = report["header"]["metric"].casefold()
+    typed_metric = dict(zip(arguments, arguments[1:], strict=False)).get("--metric", metric)
     encoder = f"bertscore:{content_hash(Path('encoder'))[:8]}"
-    assert metric == named.removesuffix(".py").replace("bertscore:encoder", encoder)
+    assert metric == typed_metric.removesuffix(".py").replace("bertscore:encoder", encoder)
     assert metric in {"span-f1", "exact-match", "rouge-2", "spearman", "rouge-l", "overlap", encoder}
 
 
@@ -91,9 +91,9 @@ def test_the_table_names_each_task_and_metric():
     assert set(re.findall(r"(?m)^\| `([a-z][\w-]*)` \|", PAGE)) == set(BUILTIN)
     text = "".join((PAGES / f"{name}.md").read_text(encoding="utf-8") for name in ("tasks", "rankings", "label-sets"))
     names = {name for task in BUILTIN for name in task_class(task).metrics}
-    known = {name for name in names if ":stem" not in name}
+    metrics = {name for name in names if ":stem" not in name}
     assert {
-        name for name in known if not re.search(rf"`{re.escape(name.partition('@')[0].removesuffix(':LABEL'))}", text)
+        name for name in metrics if not re.search(rf"`{re.escape(name.partition('@')[0].removesuffix(':LABEL'))}", text)
     } == set()
 
 
@@ -111,13 +111,13 @@ def test_a_batch_of_rows_to_fill_in_is_read_once_it_is_filled(folder, rank_model
     arguments = ["--data", "to-write.csv", "--pool", "pool.csv", "--task", "text", "--models", "one.csv", "two.csv"]
     decision = json.loads(run([*arguments, "three.csv", "--format", "json", "--no-isolate"], rank_models))["decision"]
     assert (decision["method"], decision["models"][0]["name"]) == ("ANCHORS", "one")
-    asked = {row["id"] for row in rows}
+    row_ids = {row["id"] for row in rows}
     with Path("pool.csv").open() as file:
-        pool = [{**row, "label": "known" if row["id"] in asked else ""} for row in csv.DictReader(file)]
+        pool = [{**row, "label": "known" if row["id"] in row_ids else ""} for row in csv.DictReader(file)]
     Path("pool.csv").write_text("\n".join(["id,text,label", *(",".join(row.values()) for row in pool)]))
     run([*shlex.split(command.replace("to-write", "more")), "--rule", "random"], rank_models)
     with Path("more.csv").open() as file:
-        assert asked.isdisjoint(row["id"] for row in csv.DictReader(file))
+        assert row_ids.isdisjoint(row["id"] for row in csv.DictReader(file))
 
 
 def test_a_batch_is_chosen_by_the_metric_that_is_named(folder, rank_models):
@@ -128,25 +128,15 @@ def test_a_batch_is_chosen_by_the_metric_that_is_named(folder, rank_models):
     )
     Path("own.py").write_text(calls)
     batch = [
-        "label",
-        "--pool",
-        "pool.csv",
-        "--task",
-        "text",
-        "--batch",
-        "2",
-        "--models",
-        "one.csv",
-        "two.csv",
-        "three.csv",
-    ]
+        "label", "--pool", "pool.csv", "--task", "text", "--batch", "2", "--models", "one.csv", "two.csv", "three.csv",
+    ]  # fmt: skip
     run([*batch, "-o", "out.csv", "--metric", "own.py:own"], rank_models)
     assert len(Path("calls").read_text()) >= 20
     run([*batch, "-o", "other.csv", "--metric", "rouge-1"], rank_models)
 
 
 def run(arguments, rank_models):
-    """What a command prints."""
+    """Run a command and return what it prints."""
     status, out, err = rank_models(*arguments, "--quiet")
     assert not status, err
     return out
@@ -154,7 +144,7 @@ def run(arguments, rank_models):
 
 @pytest.mark.few(3)
 @pytest.mark.parametrize(
-    ("code", "said"),
+    ("code", "part"),
     [
         ("def one(a, b): return 2", "it must give a number from 0 to 1 (got 2"),
         ("def one(a, b): return float('nan')", "it must give a number from 0 to 1 (got nan"),
@@ -167,18 +157,18 @@ def run(arguments, rank_models):
         ("def one(a, b) return 1", "line 1: expected ':'"),
     ],
 )
-def test_a_metric_of_ones_own_that_is_none_is_one_line(folder, rank_models, code, said):
-    """It raises, leaves its range, or is not there: exit status 2."""
+def test_a_metric_of_ones_own_that_is_none_is_one_line(folder, rank_models, code, part):
+    """A metric that raises, leaves its range, or is not there exits with status 2."""
     write_tables(number=False)
     Path("own.py").write_text(code)
     arguments = ["--data", "articles.csv", "--task", "text", "--models", "one.csv", "two.csv", "--metric", "own.py"]
     status, _, err = rank_models(*arguments, "--no-isolate", "--quiet")
-    assert (status, err.count("\n"), said in err) == (2, 1, True), err
+    assert (status, err.count("\n"), part in err) == (2, 1, True), err
 
 
 @pytest.mark.few(3)
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "part"),
     [
         (["--data", "gold.conll", "--task", "tags", "--metric", "own.py"], "is for `--task text`"),
         (["--data", "gold.conll", "--task", "tags", "--metric", "bertscore:encoder"], "is for `--task text`"),
@@ -190,9 +180,9 @@ def test_a_metric_of_ones_own_that_is_none_is_one_line(folder, rank_models, code
         (["--data", "articles.csv", "--task", "txt"], "there is no task 'txt'; did you mean text?"),
     ],
 )
-def test_what_does_not_go_together_is_one_line(folder, rank_models, arguments, said):
+def test_what_does_not_go_together_is_one_line(folder, rank_models, arguments, part):
     """A metric of another task, a task without its scale, a task that is none: exit status 2."""
     write_tables(number=False)
     Path("own.py").write_text("def one(a, b): return 1.0")
     status, _, err = rank_models(*arguments, "--models", "system-a.conll", "system-b.conll", "--no-isolate", "--quiet")
-    assert (status, err.count("\n"), said in err) == (2, 1, True), err
+    assert (status, err.count("\n"), part in err) == (2, 1, True), err

@@ -25,19 +25,19 @@ def steps(script):
     lines = iter(script.splitlines())
     for line in lines:
         words = shlex.split(line)
-        given = []
+        input_lines = []
         if "<<" in line:
             end = words[-1].removeprefix("<<")
-            given = list(iter(lambda: next(lines), end))
+            input_lines = list(iter(lambda: next(lines), end))
             words = words[:-1]
         file = words[words.index(">") + 1] if ">" in words else None
-        yield words[: words.index(">")] if ">" in words else words, file, given
+        yield words[: words.index(">")] if ">" in words else words, file, input_lines
 
 
-def do(words, file, given):
+def do(words, file, lines):
     """Run one command; what it prints."""
     if words[0] == "cat":
-        content = "\n".join([*given, ""]) if given else "".join(Path(name).read_text() for name in words[1:])
+        content = "\n".join([*lines, ""]) if lines else "".join(Path(name).read_text() for name in words[1:])
         Path(file).write_text(content)
     elif words[0] == "python":
         runpy.run_path(words[1])
@@ -49,7 +49,7 @@ def do(words, file, given):
 
 
 def printed(arguments):
-    """What the program writes to stdout; it must end well."""
+    """Return what the program writes to stdout; it must end well."""
     out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
     with redirect_stdout(out), pytest.raises(SystemExit) as stop:
         main(arguments)
@@ -57,32 +57,32 @@ def printed(arguments):
     return out.buffer.getvalue().decode()
 
 
-def alike(shown, real):
-    """Whether two words are the same, but for numbers in them that differ by no more than 2 % or 0.3."""
-    if NUMBER.sub("#", shown) != NUMBER.sub("#", real):
+def alike(page_output, real):
+    """Tell whether two words are the same, but for numbers that differ by no more than 2 % or 0.3."""
+    if NUMBER.sub("#", page_output) != NUMBER.sub("#", real):
         return False
-    pairs = zip(NUMBER.findall(shown), NUMBER.findall(real), strict=True)
+    pairs = zip(NUMBER.findall(page_output), NUMBER.findall(real), strict=True)
     numbers = [[float(number.replace(",", "")) for number in pair] for pair in pairs]
     return all(abs(a - b) <= max(0.3, 0.02 * abs(a)) for a, b in numbers)
 
 
-def agrees(shown, real):
-    """Whether the words of an output are those that are shown, however its lines are folded; "..." stands for any."""
+def agrees(page_output, real):
+    """Tell whether an output has the words that are shown, however its lines are folded; "..." stands for any."""
     words = real.split()
-    parts = [part.split() for part in re.split(r"(?m)^\.\.\.$", shown)]
-    at = 0
+    parts = [part.split() for part in re.split(r"(?m)^\.\.\.$", page_output)]
+    position = 0
     for number, part in enumerate(parts):
         last = len(words) - len(part)
-        places = range(at, last + 1) if number else range(at, at + 1)
+        places = range(position, last + 1) if number else range(position, position + 1)
         if number and number == len(parts) - 1 and part:
-            places = range(max(at, last), last + 1)
+            places = range(max(position, last), last + 1)
         elif len(parts) == 1 and len(words) != len(part):
             return False
-        found = (p for p in places if len(words) >= p + len(part) and all(map(alike, part, words[p:])))
-        at = next(found, -1)
-        if at < 0:
+        positions = (p for p in places if len(words) >= p + len(part) and all(map(alike, part, words[p:])))
+        position = next(positions, -1)
+        if position < 0:
             return False
-        at += len(part)
+        position += len(part)
     return True
 
 
@@ -105,26 +105,18 @@ def test_the_tutorial(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("shown", "real", "same"),
+    ("page_output", "real", "same"),
     [
-        ("a  1.0", "a\n1.2", True),
-        ("a 1.0", "a 1.4", False),
-        ("a 1,000", "a 1,015", True),
-        ("a 1,000", "a 1,025", False),
-        ("a(+1.0)", "b(+1.0)", False),
-        ("a\n...\nd", "a b c d", True),
-        ("a\n...\nd", "a b c", False),
-        ("a\n...\nd", "a b d c", False),
-        ("a\n...\n", "a b c", True),
-        ("...\nc\n...\nd\n", "a b c d", True),
-        ("...\nd\n...\nc\n", "a b c d", False),
-        ("a", "a b", False),
+        ("a  1.0", "a\n1.2", True), ("a 1.0", "a 1.4", False), ("a 1,000", "a 1,015", True),
+        ("a 1,000", "a 1,025", False), ("a(+1.0)", "b(+1.0)", False), ("a\n...\nd", "a b c d", True),
+        ("a\n...\nd", "a b c", False), ("a\n...\nd", "a b d c", False), ("a\n...\n", "a b c", True),
+        ("...\nc\n...\nd\n", "a b c d", True), ("...\nd\n...\nc\n", "a b c d", False), ("a", "a b", False),
         ("a b", "a", False),
     ],
-)
-def test_what_counts_as_shown(shown, real, same):
+)  # fmt: skip
+def test_what_counts_as_shown(page_output, real, same):
     """Words and their order are exact; numbers may differ a little; only "..." leaves words out."""
-    assert agrees(shown, real) == same
+    assert agrees(page_output, real) == same
 
 
 def test_every_command_of_the_page_is_known():

@@ -1,4 +1,4 @@
-"""What a user's type checker sees of the installed packages."""
+"""A user's type checker on the installed packages."""
 
 import shutil
 import subprocess
@@ -73,7 +73,7 @@ def site(tmp_path_factory):
 
 
 def checked(site, folder, script):
-    """What mypy says of a script, strictly, in a folder without any other source."""
+    """Check a script by mypy, strictly, in a folder without any other source."""
     (folder / "script.py").write_text(script)
     command = [sys.executable, "-m", "mypy", "--strict", "--python-executable", site, "--config-file", "/dev/null"]
     cache = ["--cache-dir", site.parents[2] / "cache"]

@@ -35,4 +35,4 @@ def test_the_command_prints_what_is_shown(tmp_path, monkeypatch, rank_models):
     assert (status, err) == (0, "")
     text = " ".join(out.split())
     answer, tables = " ".join(lines[:-3]), lines[-3:]
-    assert [said for said in (answer, *tables) if " ".join(said.split()) not in text] == []
+    assert [line for line in (answer, *tables) if " ".join(line.split()) not in text] == []

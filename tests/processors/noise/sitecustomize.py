@@ -43,19 +43,19 @@ def noisy(owner: object, name: str, *arguments: object, **options: object) -> ob
     """Call a function of its owner; return the result with noise if it is a sum in double precision."""
     if owner is builtins:
         arguments = ([*arguments[0]], *arguments[1:])  # a generator can be read once
-    result = getattr(owner, name)(*arguments, **options)
+    output = getattr(owner, name)(*arguments, **options)
     if not isinstance(owner, np.ndarray) and owner not in OWNERS:
-        return result
-    if not isinstance(result, (float, np.ndarray)) or np.asarray(result).dtype != np.float64:
-        return result
+        return output
+    if not isinstance(output, (float, np.ndarray)) or np.asarray(output).dtype != np.float64:
+        return output
     numbers = _arrays([owner, *arguments])
     if name not in MEANS and all((array % 1 == 0).all() for array in numbers):
-        return result
+        return output
     size = getattr(_sizes(owner), name)(*map(_sizes, arguments), **{key: _sizes(options[key]) for key in options})
     size = np.where(np.isfinite(size), size, 0.0)
     rng = np.random.default_rng([zlib.crc32(array) for array in numbers])
-    moved = result + ROUNDING * size * rng.uniform(-1, 1, np.shape(result))
-    return moved if isinstance(result, (np.ndarray, np.float64)) else float(moved)
+    moved = output + ROUNDING * size * rng.uniform(-1, 1, np.shape(output))
+    return moved if isinstance(output, (np.ndarray, np.float64)) else float(moved)
 
 
 def _sizes(value: object) -> object:

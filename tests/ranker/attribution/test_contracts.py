@@ -36,11 +36,8 @@ def weight(token):
     return zlib.crc32(token.encode()) / 2**31 - 1
 
 
-class Bag:
-    """A bag of words that answers with tokens hidden: all that SHAP, LIME and occlusion need of a model.
-
-    It reads an instruction first, which is fixed, and each text between tokens that are special and not fixed.
-    """
+class HidBag:
+    """Bag of words that answers with tokens hidden; it reads a fixed instruction, then texts between special tokens."""
 
     name, classes, seed, hides = "bag", 2, "weights", ("pad", "mask", "remove")
 
@@ -59,15 +56,15 @@ class Bag:
 
     def answers(self, requests, hide, advance):
         """The sum of what is seen."""
-        for state, encoding, seen in requests:
-            assert seen[:, encoding.fixed].all(), "the instruction is hidden"
+        for state, encoding, segment_request in requests:
+            assert segment_request[:, encoding.fixed].all(), "the instruction is hidden"
             instead = 0.0 if hide == "remove" else weight(f"[{hide}]")
-            total = np.where(seen, [weight(token) for token in encoding.tokens], instead).sum(axis=1)
+            total = np.where(segment_request, [weight(token) for token in encoding.tokens], instead).sum(axis=1)
             advance(1)
-            yield state, np.stack([np.zeros(len(seen)), total], axis=1)
+            yield state, np.stack([np.zeros(len(segment_request)), total], axis=1)
 
 
-class Points(Bag):
+class Points(HidBag):
     """A bag that also answers to points between embeddings, whose first number is the weight."""
 
     token_budget, padding, rounding = 64, 0, torch.finfo(torch.float64).eps
@@ -108,7 +105,7 @@ class OwnAnswer(Points):
 
     def answers(self, requests, hide, advance):
         """(R, 1)."""
-        pairs = (((state, encoding), encoding, seen) for state, encoding, seen in requests)
+        pairs = (((state, encoding), encoding, segment_request) for state, encoding, segment_request in requests)
         for (state, encoding), values in super().answers(pairs, hide, advance):
             yield state, values[:, 1:] * self.answered(encoding)
 
@@ -135,13 +132,13 @@ def start_of(settings):
     return 0.0 if way in ("zero", "remove") else weight(f"[{way}]")
 
 
-def same(row, other):
-    """Whether two rows say the same."""
-    assert row.tokens == other.tokens
-    np.testing.assert_allclose(row.scores, other.scores, atol=1e-12)
-    np.testing.assert_allclose(row.probs, other.probs, atol=1e-12)
-    np.testing.assert_allclose(row.residual, other.residual, atol=1e-9)
-    assert row.effort == other.effort
+def same(row, expected):
+    """Assert that two rows say the same."""
+    assert row.tokens == expected.tokens
+    np.testing.assert_allclose(row.scores, expected.scores, atol=1e-12)
+    np.testing.assert_allclose(row.probs, expected.probs, atol=1e-12)
+    np.testing.assert_allclose(row.residual, expected.residual, atol=1e-9)
+    assert row.effort == expected.effort
 
 
 def test_every_way_of_every_backend_is_here():
@@ -194,8 +191,8 @@ def test_a_row_is_the_models_own(line):
 def test_order_and_company_change_nothing(line):
     """An example alone, or in another place, has the same row."""
     rows = list(attribute(Points(), EXAMPLES, line))
-    for row, other in zip(rows[::-1], attribute(Points(), EXAMPLES[::-1], line), strict=True):
-        same(row, other)
+    for row, alone in zip(rows[::-1], attribute(Points(), EXAMPLES[::-1], line), strict=True):
+        same(row, alone)
     for row, example in zip(rows, EXAMPLES, strict=True):
         same(row, *attribute(Points(), [example], line))
 
@@ -234,7 +231,7 @@ def test_an_only_output_is_attributed_as_a_margin_is(line):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_only_output_has_one_scale(kind):
-    """It is a number, and neither a logit nor a probability of something else."""
+    """The scale is a number, neither a logit nor a probability of something else."""
     for output in ("logit", "probability"):
         with refuses(UsageError, option="output", value=output, allowed=("margin",)):
             list(attribute(OwnAnswer(), EXAMPLES, kind(output=output)))
@@ -243,16 +240,16 @@ def test_an_only_output_has_one_scale(kind):
 @pytest.mark.parametrize("line", LINES)
 def test_every_example_is_told_of_once(line):
     """Progress adds up to the number of examples; of none there are no rows."""
-    told = []
-    assert len(list(attribute(Points(), EXAMPLES, line, told.append))) == sum(told) == len(EXAMPLES)
+    counts = []
+    assert len(list(attribute(Points(), EXAMPLES, line, counts.append))) == sum(counts) == len(EXAMPLES)
     assert list(attribute(Points(), [], line)) == []
 
 
 @pytest.mark.parametrize("kind", PERTURBING)
 def test_a_model_that_answers_with_words_hidden_has_every_method_that_hides_words(kind):
     """The bag says nothing of methods, and gives the same rows without embeddings as with them."""
-    for row, other in zip(attribute(Bag(), EXAMPLES, kind()), attribute(Points(), EXAMPLES, kind()), strict=True):
-        same(row, other)
+    for row, alike in zip(attribute(HidBag(), EXAMPLES, kind()), attribute(Points(), EXAMPLES, kind()), strict=True):
+        same(row, alike)
 
 
 def offered(model, attribution):
@@ -263,7 +260,7 @@ def offered(model, attribution):
     return stop.value.allowed
 
 
-def able(*hides, bag=Bag):
+def able(*hides, bag=HidBag):
     """A bag that hides words in some ways only."""
     model = bag()
     model.hides = hides
@@ -272,13 +269,15 @@ def able(*hides, bag=Bag):
 
 def test_integrated_gradients_want_embeddings():
     """Another model is refused, with other methods that hide words as this model can."""
-    assert offered(Bag(), "ig") == ("shap:baseline=pad", "lime:hide=pad", "occlusion:hide=pad", "phrases:hide=pad")
-    assert offered(able("mask"), "ig") == tuple(line.replace("=pad", "=mask") for line in offered(Bag(), "ig"))
-    assert offered(Bag(), "ig:baseline=zero") == offered(Bag(), "ig")
+    assert offered(HidBag(), "ig") == (
+        "shap:baseline=pad", "lime:hide=pad", "occlusion:hide=pad", "phrases:hide=pad",
+    )  # fmt: skip
+    assert offered(able("mask"), "ig") == tuple(line.replace("=pad", "=mask") for line in offered(HidBag(), "ig"))
+    assert offered(HidBag(), "ig:baseline=zero") == offered(HidBag(), "ig")
 
 
 @pytest.mark.parametrize(
-    ("model", "line", "others"),
+    ("model", "line", "ways"),
     [
         (able("mask"), "shap", ["shap:baseline=mask"]),
         (able("remove"), "lime", ["lime:hide=remove"]),
@@ -294,31 +293,33 @@ def test_integrated_gradients_want_embeddings():
         (able(), "occlusion", ["none"]),
     ],
 )
-def test_a_way_that_a_model_lacks_is_refused(model, line, others):
+def test_a_way_that_a_model_lacks_is_refused(model, line, ways):
     """The error offers what this very model can be asked instead, by the same backend if that is possible."""
-    assert list(offered(model, line)) == others
+    assert list(offered(model, line)) == ways
 
 
-@pytest.mark.parametrize("model", [Bag(), Points(), able(), able("remove"), able("mask", bag=Points), able(bag=Points)])
+@pytest.mark.parametrize(
+    "model", [HidBag(), Points(), able(), able("remove"), able("mask", bag=Points), able(bag=Points)]
+)
 def test_what_is_offered_can_be_had(model):
-    """What a refusal names gives rows; what can be had is not refused."""
+    """Settings that a refusal names give rows, and those that can be had are not refused."""
     possible = set(chain.from_iterable(hiding_lines(model, kind) for kind in KINDS))
     for line in chain.from_iterable(hiding_lines(Points(), kind) for kind in KINDS):
         if line not in possible:
-            others = offered(model, line)
-            assert others
-            assert set(others) <= (possible or {"none"})
+            ways = offered(model, line)
+            assert ways
+            assert set(ways) <= (possible or {"none"})
     for line in possible:
         assert len(list(attribute(model, EXAMPLES, line))) == len(EXAMPLES)
 
 
 def test_none_attributes_nothing():
-    """It is what a run takes that wants answers alone; there is nothing to ask for."""
+    """A run that wants answers alone takes `none`; there is nothing to ask for."""
     with refuses(UsageError, option="attribution", value="none"):
-        attribute(Bag(), EXAMPLES, "none")
+        attribute(HidBag(), EXAMPLES, "none")
 
 
-class Asked(Classifier):
+class RecordingClassifier(Classifier):
     """A checkpoint whose first segment is what it is asked with, and fixed."""
 
     def encodings(self, examples):
@@ -330,16 +331,16 @@ class Asked(Classifier):
 
 @pytest.mark.parametrize("line", ["ig", "shap:max_evaluations=60", "lime:samples=20", "occlusion"])
 def test_a_network_may_have_fixed_tokens(classifier, line):
-    """They are left out, IG scores special tokens, and examples of one length with other fixed tokens stay apart."""
-    asked = Asked(**vars(classifier("bert")))
+    """Fixed tokens are left out, IG scores special tokens, and examples with other fixed tokens stay apart."""
+    recording = RecordingClassifier(**vars(classifier("bert")))
     examples = [Example(first, (first, "An old judge danced."), 1) for first in ("the old actor", "saw the doctor")]
-    rows = list(attribute(asked, examples, line))
-    for row, e, example in zip(rows, asked.encodings(examples), examples, strict=True):
+    rows = list(attribute(recording, examples, line))
+    for row, e, example in zip(rows, recording.encodings(examples), examples, strict=True):
         assert e.fixed.sum() == 3
         words = e.word[~e.fixed] >= 0
         assert (row.scores[words] != 0).all()
         assert (row.scores[~words] != 0).all() == (line == "ig")
-        (alone,) = attribute(asked, [example], line)
+        (alone,) = attribute(recording, [example], line)
         np.testing.assert_allclose(row.scores, alone.scores, atol=1e-5)
         np.testing.assert_allclose(row.residual, alone.residual, atol=1e-5)
         assert row.effort == alone.effort
@@ -348,9 +349,9 @@ def test_a_network_may_have_fixed_tokens(classifier, line):
 def test_no_word_is_fixed():
     """A token that is fixed and of the text would be hidden all the same: whoever says so is told."""
     no, yes = np.array([False, False]), np.array([False, True])
-    where, at = np.array([-1, -1]), np.zeros((2, 2), int)
-    Encoding(("a", "b"), where, where, at, yes)
-    for segment, word in ((where, np.array([-1, 0])), (np.array([-1, 0]), where)):
-        Encoding(("a", "b"), segment, word, at, no)
+    hidden, indices = np.array([-1, -1]), np.zeros((2, 2), int)
+    Encoding(("a", "b"), hidden, hidden, indices, yes)
+    for segment, word in ((hidden, np.array([-1, 0])), (np.array([-1, 0]), hidden)):
+        Encoding(("a", "b"), segment, word, indices, no)
         with pytest.raises(ValueError, match=r"^a fixed token must be of no segment and no word \(got 'b'\)$"):
-            Encoding(("a", "b"), segment, word, at, yes)
+            Encoding(("a", "b"), segment, word, indices, yes)

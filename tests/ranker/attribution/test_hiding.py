@@ -23,10 +23,10 @@ MASK = LIMESettings(samples=8, hide="mask")
 
 
 @pytest.fixture(scope="module")
-def data():
+def dataset():
     """A few of the embedded HANS rows."""
-    whole = sets.load("hans-sub")
-    return dataclasses.replace(whole, examples=whole.examples[::30], population=20)
+    all_rows = sets.load("hans-sub")
+    return dataclasses.replace(all_rows, examples=all_rows.examples[::30], population=20)
 
 
 @pytest.fixture(scope="module")
@@ -55,58 +55,58 @@ def loud(models, tmp_path):
     return copies
 
 
-def notes(models, data, settings, **named):
-    """What a ranking says of the token that it hides words behind."""
-    found = rank(models, data, evidence=Evidence(settings, methods=()), draws=1, **named)
-    return [note for note in found.notes if "means something to these models" in note]
+def notes(models, dataset, settings, **options):
+    """List the notes of a ranking about the token that words are hidden behind."""
+    ranking = rank(models, dataset, evidence=Evidence(settings, methods=()), draws=1, **options)
+    return [note for note in ranking.notes if "means something to these models" in note]
 
 
 @pytest.mark.more
 @pytest.mark.parametrize(
-    ("token", "settings", "other"),
+    ("token", "settings", "other_settings"),
     [pytest.param("[MASK]", MASK, QUICK, marks=pytest.mark.slow), ("[PAD]", QUICK, MASK)],
 )
-def test_a_token_that_speaks_is_told_of(loud, models, data, token, settings, other):
+def test_a_token_that_speaks_is_told_of(loud, models, dataset, token, settings, other_settings):
     """With the way out; one that is as quiet as the other is not, and neither is one that is not used."""
     speaking = loud(token)
-    (note,) = notes(speaking, data, settings)
+    (note,) = notes(speaking, dataset, settings)
     assert note.startswith(f"{token} means something to these models: ")
-    assert note.endswith(f"`attribution=lime:hide={other.hide}`.")
-    assert notes(models, data, settings) == []
-    assert notes(speaking, data, other) == []
+    assert note.endswith(f"`attribution=lime:hide={other_settings.hide}`.")
+    assert notes(models, dataset, settings) == []
+    assert notes(speaking, dataset, other_settings) == []
 
 
 @pytest.mark.more
-def test_what_is_known_of_it_needs_no_model(loud, data, tmp_path, monkeypatch):
+def test_what_is_known_of_it_needs_no_model(loud, dataset, tmp_path, monkeypatch):
     """The rows are in the store like all others."""
     store, models = Store(tmp_path / "store"), loud("[MASK]")
-    first = notes(models, data, MASK, runtime=Runtime(store=store))
+    first = notes(models, dataset, MASK, runtime=Runtime(store=store))
     monkeypatch.setattr("ranker.sources.hf.classifiers.TextClassifier.load", None)
-    assert notes(models, data, MASK, runtime=Runtime(store=store)) == first != []
+    assert notes(models, dataset, MASK, runtime=Runtime(store=store)) == first != []
 
 
 @pytest.mark.more
 @pytest.mark.parametrize(("settings", "lacks"), [(MASK, "pad_token"), (QUICK, "mask_token")])
-def test_a_tokenizer_without_the_other_token_is_not_asked(loud, data, caplog, settings, lacks):
+def test_a_tokenizer_without_the_other_token_is_not_asked(loud, dataset, caplog, settings, lacks):
     """Such a model is ranked like any other; nothing is said of what its words are hidden behind."""
     models = loud(f"[{settings.hide.upper()}]")
     for model in models:
         path = model / "tokenizer_config.json"
         path.write_text(json.dumps({**json.loads(path.read_text(encoding="utf-8")), lacks: None}))
-    assert notes(models, data, settings) == []
+    assert notes(models, dataset, settings) == []
     assert not caplog.records
 
 
 @pytest.mark.parametrize(
-    ("settings", "asked"),
+    ("settings", "hides"),
     [(IGSettings(), ["mask", "pad"]), (SHAPSettings(), ["pad", "mask"]), (QUICK, ["pad", "mask"]),
      (SHAPSettings(baseline="mask"), ["mask", "pad"]), (IGSettings(baseline="zero"), []),
      (LIMESettings(hide="remove"), []), (Settings(), [])],
 )  # fmt: skip
-def test_who_is_asked(settings, asked):
+def test_who_is_asked(settings, hides):
     """Backends that hide words behind a token, of it and then of the other; of a population some sixteen rows."""
     population = [Example(str(n), ("The judge ran.",), 0) for n in range(100)]
-    assert list(hiding.occlusion_settings(settings)) == [SETTINGS["occlusion"](hide=hide) for hide in asked]
+    assert list(hiding.occlusion_settings(settings)) == [SETTINGS["occlusion"](hide=hide) for hide in hides]
     assert [example.id for example in hiding.sample_examples(population)] == [str(n) for n in range(0, 96, 6)]
 
 
@@ -114,9 +114,9 @@ def test_an_effect_is_a_mean_over_words():
     """Of all words of all rows, whatever their sign; 0 where there is no word."""
 
     def row(*scores):
-        where = np.arange(len(scores))
+        places = np.arange(len(scores))
         return Attributions(
-            np.array([0.5, 0.5]), 1, ("w",) * len(scores), 0 * where, where, np.zeros((len(scores), 2), int),
+            np.array([0.5, 0.5]), 1, ("w",) * len(scores), 0 * places, places, np.zeros((len(scores), 2), int),
             np.array(scores, float), "occlusion",
         )  # fmt: skip
 
@@ -135,6 +135,6 @@ def test_a_token_speaks_from_a_quarter_more_on():
 
 
 def test_models_that_nothing_moves_say_nothing():
-    """Where words behind the other token have no effect at all there is no ratio."""
+    """There is no ratio if words behind the other token have no effect at all."""
     assert list(hiding.token_warnings({"a": (1.0, 0.0)}, SHAPSettings())) == []
     assert list(hiding.token_warnings({}, SHAPSettings())) == []

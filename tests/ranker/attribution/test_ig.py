@@ -30,13 +30,8 @@ EXAMPLES = [
 ROUGH = IGSettings(steps=4, max_steps=4)
 
 
-class Bag(torch.nn.Module):
-    """A bag of words with weights that can be read: logits = W . sum of embeddings, or of their tanh.
-
-    Args:
-        words: in the vocabulary.
-        bend: what tanh is taken of; 0 leaves the bag linear.
-    """
+class BendingBag(torch.nn.Module):
+    """Bag of words whose logits are W times the sum of embeddings, or of their tanh if `bend` is not 0."""
 
     def __init__(self, words, bend=0.0):
         super().__init__()
@@ -61,16 +56,10 @@ def bag(bend=0.0, budget=1000):
     """A classifier around a bag of words."""
     tokenizer = make_tokenizer("wordpiece")
     return Classifier(
-        name="bag",
-        model=Bag(len(tokenizer), bend),
-        tokenizer=tokenizer,
-        max_length=100,
-        takes_type_ids=False,
-        special_ids=tuple(tokenizer.all_special_ids),
-        device=torch.device("cpu"),
-        token_budget=budget,
+        name="bag", model=BendingBag(len(tokenizer), bend), tokenizer=tokenizer, max_length=100, takes_type_ids=False,
+        special_ids=tuple(tokenizer.all_special_ids), device=torch.device("cpu"), token_budget=budget,
         groups=((0,), (1,)),
-    )
+    )  # fmt: skip
 
 
 def rows_of(classifier, settings="ig", examples=EXAMPLES):
@@ -80,7 +69,7 @@ def rows_of(classifier, settings="ig", examples=EXAMPLES):
 
 @pytest.mark.parametrize("baseline", ["mask", "pad", "zero"])
 def test_a_linear_model_gets_weight_times_difference(baseline):
-    """Where the margin is linear, a token's score is exactly its weight times its way from the baseline."""
+    """A token's score is its weight times its way from the baseline if the margin is linear."""
     classifier = bag()
     words, weight = classifier.model.words.weight.double(), classifier.model.weight.double()
     token = {"mask": classifier.tokenizer.mask_token_id, "pad": classifier.tokenizer.pad_token_id}.get(baseline)
@@ -102,10 +91,10 @@ def test_scores_are_captums_own(rule, output, target):
     start = classifier.start("mask")
     for row, e in zip(rows_of(classifier, settings), classifier.encode(EXAMPLES), strict=True):
         x = classifier.embed([e])
-        own = IntegratedGradients(
+        own_scores = IntegratedGradients(
             lambda x, e=e: explained_output(classifier.from_embeddings(x, [e] * len(x)), target, output)
         )
-        scores = own.attribute(x, start.expand_as(x), n_steps=5, method=rule).sum(-1)[0]
+        scores = own_scores.attribute(x, start.expand_as(x), n_steps=5, method=rule).sum(-1)[0]
         np.testing.assert_allclose(row.scores, scores.numpy(), atol=1e-6)
 
 
@@ -153,12 +142,12 @@ def test_only_rough_stretches_are_refined():
     def by_recursion(e):
         """Breadth first, captum alone, three middles for one before a cut: (T,) scores and the points used."""
         x = classifier.embed([e])
-        own = IntegratedGradients(lambda x: explained_output(classifier.from_embeddings(x, [e] * len(x)), 1))
+        own_scores = IntegratedGradients(lambda x: explained_output(classifier.from_embeddings(x, [e] * len(x)), 1))
         stretches, done, effort = [(*ends, 2) for ends in FIRST], {}, 0
         while stretches:
             for a, b, steps in stretches:
                 near, far = start + a * (x - start), start + b * (x - start)
-                row, gap = own.attribute(
+                row, gap = own_scores.attribute(
                     far, near, n_steps=steps, method="riemann_middle", return_convergence_delta=True
                 )
                 done[a, b, steps] = (row.sum(-1)[0].double(), abs(gap.item()))
@@ -213,20 +202,20 @@ def test_small_gaps_that_add_up_are_cut_at_the_widest():
     ],
 )
 def test_a_gap_that_more_points_did_not_mend_is_left(dense, was, rounding, goes_on):
-    """What took a stretch's place, off by .02 of the scores in all, is refined again unless that is its rounding."""
-    whole = Stretch(0, 0.0, 1.0, dense)
-    finer = whole.finer()
-    path = Path({part: np.array([1 / len(finer)]) for part in finer}, effort=15, left={whole: was})
-    found = path.refine({(0, 0.0): 0.0, (0, 0.5): 0.49, (0, 1.0): 0.98}, IGSettings(), rounding)
-    assert found == ([again for part in finer for again in part.finer()] if goes_on else [])
+    """A replacement of a stretch that is off by .02 of the scores is refined again, unless that is rounding."""
+    stretch = Stretch(0, 0.0, 1.0, dense)
+    finer = stretch.finer()
+    path = Path({part: np.array([1 / len(finer)]) for part in finer}, effort=15, left={stretch: was})
+    refined = path.refine({(0, 0.0): 0.0, (0, 0.5): 0.49, (0, 1.0): 0.98}, IGSettings(), rounding)
+    assert refined == ([again for part in finer for again in part.finer()] if goes_on else [])
 
 
 @pytest.mark.parametrize(("rounding", "goes_on"), [(1e-7, True), (0.008, False)])
 def test_a_large_output_is_rounded_by_more_than_its_small_change(rounding, goes_on):
     """From 7.7 to 7.8 a gap of .05 is half of the scores, and less than one rounding of the output."""
-    whole = Stretch(0, 0.0, 1.0)
-    found = Path({whole: np.array([0.15])}, effort=5).refine({(0, 0.0): 7.7, (0, 1.0): 7.8}, IGSettings(), rounding)
-    assert found == (list(whole.finer()) if goes_on else [])
+    stretch = Stretch(0, 0.0, 1.0)
+    refined = Path({stretch: np.array([0.15])}, effort=5).refine({(0, 0.0): 7.7, (0, 1.0): 7.8}, IGSettings(), rounding)
+    assert refined == (list(stretch.finer()) if goes_on else [])
 
 
 def test_the_widest_gaps_come_first():
@@ -249,59 +238,59 @@ def test_steps_never_pass_their_limit():
 def test_scores_do_not_depend_on_the_budget(budget):
     """Small batches, one row at a time, or all at once: the same numbers."""
     wanted = rows_of(bag(bend=1.5))
-    for row, other in zip(rows_of(bag(bend=1.5, budget=budget)), wanted, strict=True):
-        np.testing.assert_allclose(row.scores, other.scores, atol=1e-5)
-        np.testing.assert_allclose(row.probs, other.probs, atol=1e-6)
+    for row, expected in zip(rows_of(bag(bend=1.5, budget=budget)), wanted, strict=True):
+        np.testing.assert_allclose(row.scores, expected.scores, atol=1e-5)
+        np.testing.assert_allclose(row.probs, expected.probs, atol=1e-6)
 
 
 @pytest.mark.parametrize("needs_gradient", [True, False])
 def test_out_of_memory_on_the_way_changes_no_score(monkeypatch, needs_gradient):
-    """Where memory runs out, on the path or at its ends, smaller batches give the same rows in the same order."""
+    """Smaller batches give the same rows in the same order if memory runs out, on the path or at its ends."""
     examples = [
         Example(str(i), (text,), 0) for i, text in enumerate(["the old actor", "an old judge", "saw the actor"] * 3)
     ]
     wanted = rows_of(bag(bend=1.5), ROUGH, examples)
     classifier = bag(bend=1.5)
-    own, failed = Bag.forward, []
+    whole_forward, failed = BendingBag.forward, []
 
     def forward(self, input_ids, attention_mask):
         if len(input_ids) > 7 and self.words(input_ids).requires_grad == needs_gradient:
             failed.append(len(input_ids))
             raise torch.OutOfMemoryError("out of memory")
-        return own(self, input_ids, attention_mask)
+        return whole_forward(self, input_ids, attention_mask)
 
-    monkeypatch.setattr(Bag, "forward", forward)
+    monkeypatch.setattr(BendingBag, "forward", forward)
     rows = rows_of(classifier, ROUGH, examples)
     assert failed
-    for row, other in zip(rows, wanted, strict=True):
-        assert row.tokens == other.tokens
-        np.testing.assert_allclose(row.scores, other.scores, atol=1e-5)
-        assert row.residual == pytest.approx(other.residual, abs=1e-5)
+    for row, expected in zip(rows, wanted, strict=True):
+        assert row.tokens == expected.tokens
+        np.testing.assert_allclose(row.scores, expected.scores, atol=1e-5)
+        assert row.residual == pytest.approx(expected.residual, abs=1e-5)
 
 
 def test_a_large_budget_makes_no_large_windows(monkeypatch):
     """Rows come after so many examples at most, however many a batch of an accelerator has room for."""
     monkeypatch.setattr(ig, "MAX_WINDOW", 2)
-    told = []
-    next(attribute(bag(budget=65_536), EXAMPLES, ROUGH, told.append))
-    assert sum(told) == 2
+    counts = []
+    next(attribute(bag(budget=65_536), EXAMPLES, ROUGH, counts.append))
+    assert sum(counts) == 2
 
 
 @pytest.mark.parametrize("settings", [ROUGH, "shap", "lime:samples=20"])
 def test_a_window_of_a_large_network_is_some_seconds_of_work(monkeypatch, settings):
     """On a processor rows come one by one where each takes long: by the number of weights, and by no clock."""
     monkeypatch.setattr(networks, "WORK", 1)
-    told = []
-    next(attribute(bag(), EXAMPLES, settings, told.append))
-    assert sum(told) == 1
+    counts = []
+    next(attribute(bag(), EXAMPLES, settings, counts.append))
+    assert sum(counts) == 1
 
 
 def test_progress_counts_every_example_once():
     """Examples that need more steps are told when they are done, those of one round together."""
-    told = []
+    counts = []
     settings = IGSettings(steps=1, tolerance=0.02)
-    assert len(list(attribute(bag(bend=2.0), EXAMPLES, settings, told.append))) == len(EXAMPLES)
-    assert sum(told) == len(EXAMPLES) > len(told)
+    assert len(list(attribute(bag(bend=2.0), EXAMPLES, settings, counts.append))) == len(EXAMPLES)
+    assert sum(counts) == len(EXAMPLES) > len(counts)
 
 
 @pytest.mark.few(1)
@@ -333,7 +322,7 @@ def test_a_tokenizer_without_the_baselines_token_is_refused(baseline):
     """The error offers what this very model can run."""
     classifier = bag()
     setattr(classifier.tokenizer, f"{baseline}_token", None)
-    other = {"mask": "pad", "pad": "mask"}[baseline]
-    with refuses(ModelError, value="ig", allowed=(f"ig:baseline={other}",), place="bag"):
+    other_token = {"mask": "pad", "pad": "mask"}[baseline]
+    with refuses(ModelError, value="ig", allowed=(f"ig:baseline={other_token}",), place="bag"):
         rows_of(classifier, IGSettings(baseline=baseline))
     assert len(rows_of(classifier, replace(ROUGH, baseline="zero"))) == len(EXAMPLES)

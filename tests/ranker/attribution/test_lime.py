@@ -30,12 +30,12 @@ def lime_base(width):
     return LimeBase(lambda d: np.sqrt(np.exp(-(d**2) / width**2)), random_state=0)
 
 
-def by_lime(shown, values, width=25.0):
+def by_lime(masks, values, width=25.0):
     """The library's coefficients and R2 on given samples, with every word in."""
     from scipy.sparse import csr_matrix
     from sklearn.metrics import pairwise_distances
 
-    points = shown.astype(float)
+    points = masks.astype(float)
     # as lime's text explainer measures it
     distances = pairwise_distances(csr_matrix(points), csr_matrix(points[:1]), metric="cosine").ravel() * 100
     _, coefficients, r2, _ = lime_base(width).explain_instance_with_data(
@@ -50,19 +50,19 @@ def by_lime(shown, values, width=25.0):
 def test_the_regression_is_limes(words, count, width, seed):
     """On the same samples and answers, lime's own class finds the same coefficients and R2."""
     rng = np.random.default_rng(seed)
-    shown = samples(words, count, rng)
-    values = shown @ rng.normal(size=words) + rng.normal(size=count)
-    coefficients, r2 = fit(shown, values, width, 1.0)
-    expected, expected_r2 = by_lime(shown, values, width)
+    masks = samples(words, count, rng)
+    values = masks @ rng.normal(size=words) + rng.normal(size=count)
+    coefficients, r2 = fit(masks, values, width, 1.0)
+    expected, expected_r2 = by_lime(masks, values, width)
     assert coefficients == pytest.approx(expected, abs=1e-6)
     assert r2 == pytest.approx(expected_r2, abs=1e-6)
 
 
 def test_answers_that_follow_the_words_are_explained_fully():
-    """Where the answers are linear in the words, the coefficients are theirs but for the penalty, and R2 is near 1."""
+    """Coefficients are those of linear answers but for the penalty, and R2 is near 1."""
     weights = np.array([2.0, -1.0, 0.0, 0.5])
-    shown = samples(4, 2000, np.random.default_rng(0))
-    coefficients, r2 = fit(shown, shown @ weights + 3, 25.0, 1e-9)
+    masks = samples(4, 2000, np.random.default_rng(0))
+    coefficients, r2 = fit(masks, masks @ weights + 3, 25.0, 1e-9)
     assert coefficients == pytest.approx(weights, abs=1e-6)
     assert r2 == pytest.approx(1)
 
@@ -70,27 +70,27 @@ def test_answers_that_follow_the_words_are_explained_fully():
 def test_the_least_ridge_is_enough():
     """Fewer samples than words, words that always go together, and many of both: the system is solved all the same."""
     for words, count in ((3, 2), (300, 2), (300, 200), (2, 5000)):
-        shown = np.repeat(samples(words, count, np.random.default_rng(0)), 2, axis=1)
-        coefficients, _ = fit(shown, np.random.default_rng(1).normal(size=len(shown)), 25.0, LEAST_RIDGE)
+        masks = np.repeat(samples(words, count, np.random.default_rng(0)), 2, axis=1)
+        coefficients, _ = fit(masks, np.random.default_rng(1).normal(size=len(masks)), 25.0, LEAST_RIDGE)
         assert coefficients[::2] == pytest.approx(coefficients[1::2], abs=1e-4 * abs(coefficients).max())
 
 
 def test_answers_that_never_change_have_no_scores():
     """A constant is explained without any word."""
-    shown = samples(3, 50, np.random.default_rng(0))
-    coefficients, r2 = fit(shown, np.full(50, 0.7), 25.0, 1.0)
+    masks = samples(3, 50, np.random.default_rng(0))
+    coefficients, r2 = fit(masks, np.full(50, 0.7), 25.0, 1.0)
     assert coefficients == pytest.approx([0, 0, 0], abs=1e-12)
     assert r2 == 1
 
 
 def test_samples_hide_as_many_words_as_limes():
     """The first sample hides nothing, the others any number from one to all, and any word, with equal chance."""
-    shown = samples(5, 20_001, np.random.default_rng(0))
-    assert shown[0].all()
-    hidden = (~shown[1:]).sum(axis=1)
+    masks = samples(5, 20_001, np.random.default_rng(0))
+    assert masks[0].all()
+    hidden = (~masks[1:]).sum(axis=1)
     assert np.bincount(hidden, minlength=6)[1:] / 20_000 == pytest.approx(np.full(5, 0.2), abs=0.015)
     assert (hidden > 0).all()
-    assert (~shown[1:]).mean(axis=0) == pytest.approx(np.full(5, 0.6), abs=0.015)
+    assert (~masks[1:]).mean(axis=0) == pytest.approx(np.full(5, 0.6), abs=0.015)
 
 
 @pytest.mark.parametrize("hide", ["pad", "remove"])
@@ -109,17 +109,17 @@ def test_scores_are_limes_on_the_rows_that_the_model_saw(trained, hans, hide, mo
     monkeypatch.setattr(Classifier, "network", spy)
     (row,) = attribute(trained, [example], replace(QUICK, hide=hide))
 
-    shown = samples(len(example.words), 60, np.random.default_rng(seed_of(0, trained.seed, example)))
+    masks = samples(len(example.words), 60, np.random.default_rng(seed_of(0, trained.seed, example)))
     values = []
-    for mask in shown:
-        unseen = {word for word, seen in enumerate(mask) if not seen}
+    for mask in masks:
+        unseen = {word for word, visible in enumerate(mask) if not visible}
         ids = [
             trained.tokenizer.pad_token_id if word in unseen else token
             for token, word in zip(encoding.ids.tolist(), encoding.word.tolist(), strict=True)
             if not (hide == "remove" and word in unseen)
         ]
         values.append(answered[tuple(ids)])
-    expected, r2 = by_lime(shown, np.array(values))
+    expected, r2 = by_lime(masks, np.array(values))
     assert row.word_scores == pytest.approx(expected, abs=1e-5)
     assert row.residual == pytest.approx(1 - r2, abs=1e-5)
 

@@ -32,11 +32,11 @@ def test_scores_are_those_of_captums_ablation(trained, hans, hide):
     hidden = torch.full_like(ids, getattr(trained.tokenizer, f"{hide}_token_id"))
     baseline = torch.where(words == 0, ids, hidden)
     with torch.inference_mode():
-        found = FeatureAblation(margin).attribute(
+        ablated = FeatureAblation(margin).attribute(
             ids, baselines=baseline, additional_forward_args=(types,), feature_mask=words
         )
     (row,) = attribute(trained, [example], OcclusionSettings(hide=hide))
-    effect = found[0].numpy()
+    effect = ablated[0].numpy()
     expected = [effect[encoding.word == word][0] for word in range(encoding.words)]
     assert row.word_scores == pytest.approx(expected, abs=1e-6)
     assert np.abs(row.word_scores).max() > 0.1

@@ -20,9 +20,9 @@ class Moods(Bag):
         for state, encoding, masks in requests:
             rows = []
             for mask in masks:
-                seen = {encoding.tokens[t] for t in np.flatnonzero(mask & (encoding.word >= 0))}
-                good = 3 if {"not", "good"} <= seen else -1 if "good" in seen else 0
-                rows.append(2 * bool(seen & {"bad", "awfu"}) + good)
+                tokens = {encoding.tokens[t] for t in np.flatnonzero(mask & (encoding.word >= 0))}
+                good = 3 if {"not", "good"} <= tokens else -1 if "good" in tokens else 0
+                rows.append(2 * bool(tokens & {"bad", "awfu"}) + good)
             advance(1)
             yield state, np.stack([np.zeros(len(rows)), np.array(rows, dtype=float)], axis=1)
 

@@ -30,12 +30,12 @@ def test_the_larger_rule_has_the_places_of_the_smaller(size, name):
         assert rule.weights.sum() == pytest.approx(1)
 
 
-@given(size=st.integers(1, 30), data=st.data())
-def test_polynomials_are_integrated_exactly(size, data):
+@given(size=st.integers(1, 30), strategy=st.data())
+def test_polynomials_are_integrated_exactly(size, strategy):
     """Gauss's rule to degree 2 N - 1, Kronrod's to 3 N + 1."""
     small, large = nested_rules("gausslegendre", size)
     for rule, most in ((small, 2 * size - 1), (large, 3 * size + 1)):
-        degree = data.draw(st.integers(0, most))
+        degree = strategy.draw(st.integers(0, most))
         assert rule.weights @ rule.places**degree == pytest.approx(1 / (degree + 1), abs=1e-13)
 
 

@@ -34,7 +34,7 @@ def separators(row):
 
 
 def test_occlusion_scores_a_separator_as_the_model_says(trained, margin):
-    """What the margin loses when it alone is hidden; words have the scores that they had."""
+    """A separator scores what the margin loses when it alone is hidden; words keep their scores."""
     (row,) = attribute(trained, [PAIR], BACKENDS[0])
     assert len(separators(row)) == 2
     for place in separators(row):
@@ -57,7 +57,7 @@ def test_shap_adds_up_to_the_margin_less_that_of_nothing(trained, margin):
 
 @pytest.mark.parametrize("settings", BACKENDS, ids=lambda settings: settings.name)
 def test_a_separator_has_a_score_only_where_it_is_hidden(trained, settings):
-    """FIRST-TOK reads the first; by default it is 0 for every model. [CLS] is never hidden."""
+    """FIRST-TOK reads the first separator's score, 0 by default for every model, and [CLS] is never hidden."""
     first = BUILTIN["FIRST-TOK"]
     (row,), (without,) = attribute(trained, [PAIR], settings), attribute(trained, [PAIR], type(settings)())
     assert first.of(row, PAIR) == row.scores[separators(row)[0]] != 0

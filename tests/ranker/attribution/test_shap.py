@@ -43,32 +43,32 @@ def shapley(size, game):
     """The definition: every token's gain, over every set of the others."""
     scores = np.zeros(size)
     for token in range(size):
-        others = [other for other in range(size) if other != token]
+        other_tokens = [other_token for other_token in range(size) if other_token != token]
         for count in range(size):
             weight = factorial(count) * factorial(size - count - 1) / factorial(size)
-            for chosen in combinations(others, count):
-                seen = np.zeros(size, bool)
-                seen[list(chosen)] = True
-                without = game(seen[None])[0]
-                seen[token] = True
-                scores[token] += weight * (game(seen[None])[0] - without)
+            for chosen in combinations(other_tokens, count):
+                coalition = np.zeros(size, bool)
+                coalition[list(chosen)] = True
+                without = game(coalition[None])[0]
+                coalition[token] = True
+                scores[token] += weight * (game(coalition[None])[0] - without)
     return scores
 
 
-def owen(tree, game, seen):
+def owen(tree, game, coalition):
     """The recursion, plainly: a group's gain in one context is divided by Shapley's formula among its children."""
     if isinstance(tree, int):
-        extended = seen.copy()
+        extended = coalition.copy()
         extended[tree] = True
-        return {tree: game(extended[None])[0] - game(seen[None])[0]}
+        return {tree: game(extended[None])[0] - game(coalition[None])[0]}
     scores = dict.fromkeys(leaves(tree), 0.0)
     for place, child in enumerate(tree):
-        others = [other for i, other in enumerate(tree) if i != place]
+        siblings = [sibling for i, sibling in enumerate(tree) if i != place]
         for count in range(len(tree)):
             weight = factorial(count) * factorial(len(tree) - count - 1) / factorial(len(tree))
-            for chosen in combinations(others, count):
-                context = seen.copy()
-                context[[leaf for other in chosen for leaf in leaves(other)]] = True
+            for chosen in combinations(siblings, count):
+                context = coalition.copy()
+                context[[leaf for subtree in chosen for leaf in leaves(subtree)]] = True
                 for token, score in owen(child, game, context).items():
                     scores[token] += weight * score
     return scores
@@ -102,9 +102,9 @@ class Tokens:
 
     def __call__(self, mask, x):
         """The masked row; x, all that shap knows of the example, is not needed."""
-        seen = np.ones(len(self.ids), bool)
-        seen[self.inside] = mask
-        return (np.where(seen, self.ids, self.token)[None],)
+        visible = np.ones(len(self.ids), bool)
+        visible[self.inside] = mask
+        return (np.where(visible, self.ids, self.token)[None],)
 
 
 @pytest.fixture(scope="module")
@@ -136,7 +136,7 @@ def by_shap(shap, trained, encoding, tree, depth=100):
 @given(trees())
 @settings(max_examples=40)
 def test_a_walk_gives_the_owen_values_of_any_tree(tree):
-    """What the tree alone says about masks and weights is the recursion of the definition, whatever the game."""
+    """Masks and weights of the tree alone give the recursion of the definition, whatever the game."""
     size = len(leaves(tree))
     path = walk(tree, EVERYTHING)
     expected = owen(tree, answers, np.zeros(size, bool))
@@ -226,16 +226,12 @@ def test_a_lone_word_stands_in_the_middle_of_the_other_segment():
 
 @pytest.mark.more
 def test_segments_first_says_of_two_texts_only_what_each_is_alone(trained, hans):
-    """Why that tree is not the default: the difference of the segments' sums is f(first alone) - f(second alone).
-
-    The Shapley values, here by 50 random orders of words and their reverses, say otherwise, and the default comes
-    nearer to them.
-    """
+    """Segments first give f(first alone) - f(second alone); the default is nearer to the Shapley values."""
     examples, random = hans.examples[::100], np.random.default_rng(0)
-    found = {}
+    scores_of = {}
     for tree in ("across", "segments"):
         rows = attribute(trained, examples, SHAPSettings(tree=tree))
-        found[tree] = np.array([row.scores @ ((row.segment == 0) * 1.0 - (row.segment == 1)) for row in rows])
+        scores_of[tree] = np.array([row.scores @ ((row.segment == 0) * 1.0 - (row.segment == 1)) for row in rows])
     alone, exact = [], []
     for encoding in trained.encode(examples):
         words, first = np.unique(encoding.word[encoding.segment >= 0], return_index=True)
@@ -243,23 +239,23 @@ def test_segments_first_says_of_two_texts_only_what_each_is_alone(trained, hans)
         orders = [random.permutation(len(words)) for _ in range(50)]
         orders += [order[::-1] for order in orders]
         sets = [words[sign > 0], words[sign < 0]] + [order[:k] for order in orders for k in range(len(words) + 1)]
-        seen = np.array([np.isin(encoding.word, [-1, *known]) for known in sets])
+        masks = np.array([np.isin(encoding.word, [-1, *known_words]) for known_words in sets])
         rows = [
-            TokenRow(ids, encoding.type_ids) for ids in np.where(seen, encoding.ids, trained.tokenizer.pad_token_id)
+            TokenRow(ids, encoding.type_ids) for ids in np.where(masks, encoding.ids, trained.tokenizer.pad_token_id)
         ]
         ((_, logits),) = forward_rows(trained.network, [(None, rows)], trained.token_budget)
         margins = np.diff(logits)[:, 0]
         alone.append(margins[0] - margins[1])
         exact.append((np.diff(margins[2:].reshape(len(orders), -1)) * sign[orders]).sum() / len(orders))
-    assert found["segments"] == pytest.approx(alone, abs=1e-5)
-    off = {tree: np.abs(values - exact).mean() for tree, values in found.items()}
+    assert scores_of["segments"] == pytest.approx(alone, abs=1e-5)
+    off = {tree: np.abs(values - exact).mean() for tree, values in scores_of.items()}
     assert off["across"] < 0.8 * off["segments"]
 
 
 @pytest.mark.few(1)
 @pytest.mark.parametrize(("tree", "number"), [("across", 0), ("across", 7), ("segments", 7)])
 def test_values_are_those_of_shap(shap, trained, hans, tree, number):
-    """Its own Partition explainer with the same tree, an equivalent masker and no limit finds the same values."""
+    """Values are those of shap's Partition explainer with the same tree, an equivalent masker and no limit."""
     example = hans.examples[number]
     encoding = trained.encode([example])[0]
     settings = SHAPSettings(tree=tree)
@@ -271,7 +267,7 @@ def test_values_are_those_of_shap(shap, trained, hans, tree, number):
 
 
 def test_a_truncated_tree_is_that_of_shap_with_clusters_that_stay_whole(shap, trained, hans):
-    """Where the budget ends, shap with the deeper clusters marked as not to be split finds the same values."""
+    """Values are those of shap with the deeper clusters marked as not to be split."""
     example = hans.examples[0]
     encoding = trained.encode([example])[0]
     (row,) = attribute(trained, [example], SHAPSettings(max_evaluations=60))
@@ -293,7 +289,7 @@ def test_values_are_shapleys_where_there_are_no_groups(trained):
     rows = [TokenRow(row, encoding.type_ids) for row in ids]
     ((_, logits),) = forward_rows(trained.network, [(None, rows)], trained.token_budget)
     game = dict(zip(masks, np.diff(logits)[:, 0], strict=True))
-    expected = shapley(len(inside), lambda seen: [game[tuple(mask)] for mask in seen.tolist()])
+    expected = shapley(len(inside), lambda masks: [game[tuple(mask)] for mask in masks.tolist()])
     (row,) = attribute(trained, [example], SHAPSettings(tree="flat"))
     assert row.scores[inside] == pytest.approx(expected, abs=1e-6)
 
@@ -310,12 +306,12 @@ def test_values_do_not_depend_on_what_is_computed_beside_them(trained, hans):
 
 def test_values_add_up_and_truncation_is_told(trained, hans):
     """The gate lets whole trees pass whose values add up, and no truncated one, though its values add up too."""
-    whole, cut = SHAPSettings(), SHAPSettings(max_evaluations=100)
+    by_default, cut = SHAPSettings(), SHAPSettings(max_evaluations=100)
     for example in hans.examples[:3]:
-        (row,) = attribute(trained, [example], whole)
+        (row,) = attribute(trained, [example], by_default)
         (rough,) = attribute(trained, [example], cut)
         assert abs(row.residual) < 1e-9 > abs(rough.residual)
-        assert (whole.accepts(row), whole.truncated(row)) == (True, False)
+        assert (by_default.accepts(row), by_default.truncated(row)) == (True, False)
         assert (cut.accepts(rough), cut.truncated(rough)) == (False, True)
         assert rough.effort <= 100 < row.effort
 
@@ -359,7 +355,7 @@ def test_tokens_may_be_removed(trained, hans):
     """The values then share out what the text says beside two empty segments, which the tokenizer puts together."""
     (nothing,) = attribute(trained, [replace(hans.examples[0], segments=("", ""))], "shap")
     for row in attribute(trained, hans.examples[:3], "shap:baseline=remove"):
-        margin, start = (np.log(one.probs[1] / one.probs[0]) for one in (row, nothing))
+        margin, start = (np.log(answer.probs[1] / answer.probs[0]) for answer in (row, nothing))
         assert abs(margin - start) > 0.1
         assert row.scores.sum() == pytest.approx(margin - start, abs=1e-9)
 

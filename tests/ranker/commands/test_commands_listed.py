@@ -25,7 +25,7 @@ def test_every_module_of_a_command_is_listed():
 
 @pytest.mark.parametrize("name", known_commands())
 def test_each_is_a_command_of_its_name(name):
-    """What is listed can be called."""
+    """Every listed command can be called."""
     command = cli.get_command(click.Context(cli), name)
     assert isinstance(command, click.Command)
     assert command.name == name
@@ -34,13 +34,10 @@ def test_each_is_a_command_of_its_name(name):
 @pytest.mark.parametrize(
     ("arguments", "imported"),
     [
-        (["--help"], set()),
-        (["ls"], {"ls"}),
-        (["--probes", "10"], {"run"}),
-        (["--ood", "hans-subs"], {"run"}),
+        (["--help"], set()), (["ls"], {"ls"}), (["--probes", "10"], {"run"}), (["--ood", "hans-subs"], {"run"}),
         (["compare", "--help"], {"compare"}),
     ],
-)
+)  # fmt: skip
 def test_no_other_command_is_imported_and_no_numpy(arguments, imported):
     """A counter of the work done: what is imported."""
     code = (

@@ -79,8 +79,8 @@ def test_two_files_of_one_name_do_not_collide(tmp_path):
     """Files are told apart by their folders."""
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
-    one, other = write(tmp_path / "a", GOOD), write(tmp_path / "b", GOOD.replace("MINE", "YOURS"))
-    assert names("ACC", one, other) == ["ACC", "MINE", "YOURS"]
+    first_file, second_file = write(tmp_path / "a", GOOD), write(tmp_path / "b", GOOD.replace("MINE", "YOURS"))
+    assert names("ACC", first_file, second_file) == ["ACC", "MINE", "YOURS"]
 
 
 @pytest.mark.parametrize(
@@ -158,22 +158,6 @@ def test_an_installed_package_brings_its_factors(install):
     assert names("theirs") == ["THEIRS"]
 
 
-@pytest.mark.parametrize(
-    ("text", "target", "value"),
-    [
-        ("1 / 0\n", None, "theirs"),
-        ("x = 1\n", None, None),
-        (GOOD, "theirs:mine", "theirs:mine"),
-        (GOOD.replace("MINE", "acc"), None, None),
-    ],
-)
-def test_a_package_that_cannot_be_used_is_named(install, text, target, value):
-    """Which distribution, and which entry point: what a user needs to repair or remove it."""
-    install("theirs", text, target)
-    with refuses(UsageError, value=value, place="the package 'theirs', entry point 'mine' of 'rank_models.factors'"):
-        available_factors()
-
-
 def test_a_file_may_not_take_a_packages_name(install, tmp_path):
     """The file is refused, and the package stays."""
     install("their_factors", GOOD)
@@ -207,10 +191,7 @@ def test_nothing_named_means_the_methods_that_are_shown_by_default():
 
 
 def test_methods_are_chosen_as_factors_are(tmp_path):
-    """Names in their order whatever their case; a file alone adds to the short list, or to all, beside names to these.
-
-    The file twice is the file once.
-    """
+    """Names keep their order whatever their case, a file adds to the short list, and counts once."""
     file = write(tmp_path, POOLED)
     assert chosen_methods("mano", "SURROGATE") == ["MANO", "SURROGATE"]
     assert chosen_methods(file) == ["SURROGATE", "SURROGATE+LABEL", "DAWID-SKENE", "MINE"]
@@ -267,19 +248,21 @@ def test_an_installed_method_may_be_shown_by_default(install):
 
 
 @pytest.mark.parametrize(
-    ("text", "target", "value"),
+    ("group", "text", "target", "value"),
     [
-        ("1 / 0\n", None, "theirs"),
-        ("x = 1\n", None, None),
-        (POOLED, "theirs:MINE", "theirs:MINE"),
-        (POOLED.replace('"MINE"', '"doc"'), None, "doc"),
+        *((group, "1 / 0\n", None, "theirs") for group in ("factors", "methods")),
+        *((group, "x = 1\n", None, None) for group in ("factors", "methods")),
+        ("factors", GOOD, "theirs:mine", "theirs:mine"),
+        ("factors", GOOD.replace("MINE", "acc"), None, None),
+        ("methods", POOLED, "theirs:MINE", "theirs:MINE"),
+        ("methods", POOLED.replace('"MINE"', '"doc"'), None, "doc"),
     ],
 )
-def test_a_package_of_methods_that_cannot_be_used_is_named(install, text, target, value):
-    """Which distribution, and which entry point of which group."""
-    install("theirs", text, target, group="methods")
-    with refuses(UsageError, value=value, place="the package 'theirs', entry point 'mine' of 'rank_models.methods'"):
-        available_methods()
+def test_a_package_that_cannot_be_used_is_named(install, group, text, target, value):
+    """The line names the distribution, the entry point and its group, which a user needs to repair or remove it."""
+    install("theirs", text, target, group=group)
+    with refuses(UsageError, value=value, place=f"the package 'theirs', entry point 'mine' of 'rank_models.{group}'"):
+        {"factors": available_factors, "methods": available_methods}[group]()
 
 
 def test_a_file_may_not_take_the_name_of_a_packages_method(install, tmp_path):
@@ -330,16 +313,13 @@ def test_an_installed_package_brings_its_metrics(install):
 @pytest.mark.parametrize(
     ("text", "target", "point", "value"),
     [
-        ("1 / 0\n", None, "mine", "theirs"),
-        (OVERLAP, None, "mine", "theirs"),
-        (OVERLAP, "theirs:yours", "mine", "theirs:yours"),
-        (OVERLAP, "theirs:mine", "ROUGE-L", "ROUGE-L"),
-        (OVERLAP, "theirs:mine", "BertScore", "BertScore"),
-        (OVERLAP, "theirs:mine", "my metric", "my metric"),
+        ("1 / 0\n", None, "mine", "theirs"), (OVERLAP, None, "mine", "theirs"),
+        (OVERLAP, "theirs:yours", "mine", "theirs:yours"), (OVERLAP, "theirs:mine", "ROUGE-L", "ROUGE-L"),
+        (OVERLAP, "theirs:mine", "BertScore", "BertScore"), (OVERLAP, "theirs:mine", "my metric", "my metric"),
     ],
-)
+)  # fmt: skip
 def test_a_package_without_a_usable_metric_is_named(install, text, target, point, value):
-    """It cannot be imported, names no function, or takes a name that is taken or is no word."""
+    """The package cannot be imported, names no function, or takes a name that is taken or is no word."""
     install("theirs", text, target, "metrics", point)
     place = f"the package 'theirs', entry point {point!r} of 'rank_models.metrics'"
     with refuses(UsageError, value=value, place=place):

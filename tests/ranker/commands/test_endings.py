@@ -1,4 +1,4 @@
-"""How the program ends: stopped at any moment, nobody listening, streams closed, a long temporary folder."""
+"""Ends of the program: stopped at any moment, nobody listening, streams closed, a long temporary folder."""
 
 import os
 import random
@@ -31,9 +31,9 @@ THREE = ("--models", *(str(bundled_suites()["hans-sub-mini"] / name) for name in
 STOPPED = "rank-models: stopped; results so far are cached, and the same command resumes\n"
 
 
-def environment(folder, **more):
-    """What a process of the program sees: a store of its own."""
-    return {**os.environ, "RANK_MODELS_STORE": str(folder / "store"), "OMP_NUM_THREADS": "1", **more}
+def environment(folder, **options):
+    """Build the environment of a process of the program, with a store of its own."""
+    return {**os.environ, "RANK_MODELS_STORE": str(folder / "store"), "OMP_NUM_THREADS": "1", **options}
 
 
 def started(folder, *arguments, first=""):
@@ -48,19 +48,19 @@ def started(folder, *arguments, first=""):
 
 def ended(process, seconds=600):
     """(status, stderr); nothing of its group is left."""
-    said = process.communicate(timeout=seconds)[1]
+    message = process.communicate(timeout=seconds)[1]
     for _ in range(100):
         try:
             os.killpg(process.pid, 0)
         except ProcessLookupError:
-            return process.returncode, said.lstrip("\n")
+            return process.returncode, message.lstrip("\n")
         time.sleep(0.1)
-    return "something of it is left", said
+    return "something of it is left", message
 
 
 @pytest.fixture
 def answer(monkeypatch, rank_models):
-    """What the program finds in this process, to the last digit: its folder and arguments -> JSON."""
+    """Read what the program finds in this process, to the last digit: its folder and arguments -> JSON."""
     import torch
 
     torch.set_num_threads(1)
@@ -107,27 +107,27 @@ def test_ctrl_c_amid_the_start_of_a_process_is_one_line(tmp_path):
 def test_ctrl_c_at_random_moments_is_one_line(tmp_path, answer, isolated, count):
     """From `main` on, with guests and without; then the same on the same store gives the numbers of a whole run."""
     arguments = [*FEW, *(("--workers", "2", "--isolate") if isolated else ("--workers", "1", "--no-isolate"))]
-    found = answer(tmp_path / "whole", arguments)
+    outcome = answer(tmp_path / "whole", arguments)
     generator = random.Random(count)
     began = time.monotonic()
     process = started(tmp_path, *arguments)
-    status, said = ended(process)
-    assert (status, said) == (0, "")
-    whole = time.monotonic() - began
+    status, message = ended(process)
+    assert (status, message) == (0, "")
+    full_time = time.monotonic() - began
     stopped = 0
     for number in range(count):
         folder = tmp_path / str(number)
         folder.mkdir()
         process = started(folder, *arguments)
-        time.sleep(generator.uniform(0, whole))
+        time.sleep(generator.uniform(0, full_time))
         for _ in range(generator.choice([1, 1, 2])):  # some press it twice
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGINT)
                 time.sleep(0.05)
-        status, said = ended(process)
-        assert (status, said) in ((130, STOPPED), (0, ""))
+        status, message = ended(process)
+        assert (status, message) in ((130, STOPPED), (0, ""))
         stopped += status == 130
-        assert answer(folder, arguments) == found
+        assert answer(folder, arguments) == outcome
         assert verify(folder / "store")[1] == []
         shutil.rmtree(folder)
     assert stopped >= count // 4, "most runs were over before they were stopped"
@@ -136,7 +136,7 @@ def test_ctrl_c_at_random_moments_is_one_line(tmp_path, answer, isolated, count)
 @pytest.mark.few(1)
 @pytest.mark.parametrize("streams", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
 def test_a_stream_that_is_closed_is_nothing_to_speak_of(tmp_path, streams):
-    """The program works; what it would have said is gone. No file of its own takes the stream's place."""
+    """The program works without the stream, and none of its files takes the stream's place."""
     command = f'"{sys.executable}" -m ranker ls backends {streams}; echo $? > status'
     ran = subprocess.run(
         ["bash", "-c", command], env=environment(tmp_path), cwd=tmp_path, capture_output=True, text=True
@@ -153,9 +153,9 @@ def test_who_stops_reading_ends_it_quietly(tmp_path):
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     process.stdout.close()
-    said = process.stderr.read()
+    message = process.stderr.read()
     process.stderr.close()
-    assert (process.wait(60), said) == (1, "")
+    assert (process.wait(60), message) == (1, "")
 
 
 BRIEF = """
@@ -177,7 +177,7 @@ def long_folder(folder):
 
 
 def test_a_long_temporary_folder_does_for_the_server_of_processes(tmp_path):
-    """Its socket lies elsewhere; nothing of it is left."""
+    """The server's socket lies elsewhere, and nothing of it is left."""
     (tmp_path / "brief.py").write_text(BRIEF)
     long = long_folder(tmp_path)
     ran = subprocess.run(
@@ -217,28 +217,28 @@ def short():
     ],
 )
 def test_no_folder_is_left_whatever_ends_it(tmp_path, short, number):
-    """Those of guests, of the server, and of copies; after SIGKILL, which leaves no time, the next run removes them."""
+    """Folders of guests, of the server, and of copies are removed, after SIGKILL by the next run."""
     command = [sys.executable, "-c", BEGIN, *FEW, "--workers", "2", "--isolate", *THREE]
-    where = {"cwd": tmp_path, "env": environment(tmp_path, TMPDIR=str(short))}
+    place = {"cwd": tmp_path, "env": environment(tmp_path, TMPDIR=str(short))}
     process = subprocess.Popen(
-        command, start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **where
+        command, start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **place
     )
     while len(list(short.glob("rank-models-tmp-*"))) < 2:
         assert process.poll() is None, "it was over before it was stopped"
         time.sleep(0.002)
     process.send_signal(number)
-    status, said = ended(process)
+    status, message = ended(process)
     if number == signal.SIGKILL:
         assert status == -signal.SIGKILL
         assert os.listdir(short)
-        subprocess.run(command, check=True, capture_output=True, timeout=600, **where)
+        subprocess.run(command, check=True, capture_output=True, timeout=600, **place)
     else:
-        assert (status, said.removeprefix("main\n").lstrip("\n")) == (128 + number, STOPPED)
+        assert (status, message.removeprefix("main\n").lstrip("\n")) == (128 + number, STOPPED)
     assert os.listdir(short) == []
 
 
 def test_nohup_is_not_ended_by_its_terminal(tmp_path):
-    """Who has SIGHUP ignored means it."""
+    """A process that has SIGHUP ignored goes on."""
     command = f"trap '' HUP; {sys.executable} -c \"{BEGIN}\" ls factors & sleep 0.2; kill -HUP $!; wait $!"
     ran = subprocess.run(["bash", "-c", command], env=environment(tmp_path), cwd=tmp_path, capture_output=True)
     assert ran.returncode == 0, ran.stderr

@@ -32,34 +32,34 @@ OPTIONS = ("--data", "rows.csv", "--prompts", "prompt.toml", "--store", "store",
 
 
 @pytest.mark.few(1)
-@pytest.mark.parametrize(("more", "status", "said"), [
+@pytest.mark.parametrize(("flags", "status", "verdicts"), [
     ((), 1, []),
     (("--not-worse-than", "same"), 3, ["same by more than 2.0 points: dead failed"]),
     (("--not-worse-than", "dead"), 3, ["dead by more than 2.0 points: dead failed"]),
     (("--not-worse-than", "same", "--allow-absent", "--by", "0.9"), 3, ["same by more than 90.0 points: dead failed"]),
 ])  # fmt: skip
-def test_a_server_that_is_gone_is_left_out_in_a_line(folder, rank_models, more, status, said):
+def test_a_server_that_is_gone_is_left_out_in_a_line(folder, rank_models, flags, status, verdicts):
     """The tables beside it are ranked; the check of CI does not pass without it, whatever may be absent."""
-    exit_status, out, err = rank_models(*OPTIONS, DEAD, "right.csv", "same.csv", *more)
+    exit_status, out, err = rank_models(*OPTIONS, DEAD, "right.csv", "same.csv", *flags)
     assert exit_status == status
-    assert err.splitlines() == [LEFT_OUT, *(f"not shown to be no worse than {verdict}" for verdict in said)]
+    assert err.splitlines() == [LEFT_OUT, *(f"not shown to be no worse than {verdict}" for verdict in verdicts)]
     assert "right" in out
     assert "same" in out
 
 
-@pytest.mark.parametrize(("more", "status"), [((), 1), (("--not-worse-than", "same"), 3)])
-def test_with_one_model_left_there_is_nothing_to_rank(folder, rank_models, more, status):
+@pytest.mark.parametrize(("flags", "status"), [((), 1), (("--not-worse-than", "same"), 3)])
+def test_with_one_model_left_there_is_nothing_to_rank(folder, rank_models, flags, status):
     """Two lines: why the other was left out, and that nothing can be compared."""
-    exit_status, out, err = rank_models(*OPTIONS, DEAD, "same.csv", *more)
+    exit_status, out, err = rank_models(*OPTIONS, DEAD, "same.csv", *flags)
     assert (exit_status, out) == (status, "")
     assert err.splitlines() == [LEFT_OUT, "rank-models: nothing to rank: 1 of 2 models failed"]
 
 
-@pytest.mark.parametrize("more", [(), ("--not-worse-than", "dead")])
-def test_if_no_model_can_be_asked_no_row_is_read(folder, rank_models, more):
+@pytest.mark.parametrize("flags", [(), ("--not-worse-than", "dead")])
+def test_if_no_model_can_be_asked_no_row_is_read(folder, rank_models, flags):
     """A wrong address is an argument that cannot be right; the file of rows is none, and is not mentioned."""
     Path("rows.csv").write_bytes(b"\0")
-    exit_status, out, err = rank_models(*OPTIONS, DEAD, "second=openai:http://127.0.0.1:10/v1#tiny", *more)
+    exit_status, out, err = rank_models(*OPTIONS, DEAD, "second=openai:http://127.0.0.1:10/v1#tiny", *flags)
     assert (exit_status, out) == (2, "")
     assert err == "rank-models: 127.0.0.1:9 cannot be reached: [Errno 111] Connection refused\n"
 

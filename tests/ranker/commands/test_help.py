@@ -29,13 +29,13 @@ def help_of(monkeypatch):
 
 def sections(text):
     """Split a help page: heading -> its lines, without the indentation."""
-    found = {}
+    by_title = {}
     for line in text.splitlines():
         if line and not line.startswith(" "):
-            found[line.rstrip(":")] = lines = []
+            by_title[line.rstrip(":")] = lines = []
         elif line:
             lines.append(line)
-    return found
+    return by_title
 
 
 def commands(text):
@@ -53,7 +53,7 @@ def parse(line):
 
 
 def test_nothing_typed_gets_ten_lines():
-    """They are an answer, on stdout; each has a command that can be parsed; `--help` begins with the same lines."""
+    """The lines are an answer, on stdout; each has a command that can be parsed; `--help` begins with them."""
     done = CliRunner().invoke(cli, [])
     assert (done.exit_code, done.stdout, done.stderr) == (0, f"{START}\n", "")
     lines = START.splitlines()
@@ -100,10 +100,10 @@ def test_each_example_can_be_typed(help_of, name):
 @pytest.mark.parametrize("name", ["run", "label", "explain"])
 def test_help_of_many_flags_is_short(help_of, name):
     """The common ones are described, of the others the names; `--help-all` describes them, and is named."""
-    page, whole = help_of(name), help_of(name, flag="--help-all")
-    assert page.count("\n") < 80 < whole.count("\n")
+    page, full_help = help_of(name), help_of(name, flag="--help-all")
+    assert page.count("\n") < 80 < full_help.count("\n")
     assert "--help-all" in page
-    assert {*re.findall(r"--[a-z-]+", whole)} - {"--no-isolate", "--dry-run"} <= {*re.findall(r"--[a-z-]+", page)}
+    assert {*re.findall(r"--[a-z-]+", full_help)} - {"--no-isolate", "--dry-run"} <= {*re.findall(r"--[a-z-]+", page)}
     assert ("--prices" in page) == (name == "run")
 
 
@@ -145,7 +145,7 @@ def completed(words):
 )
 def test_words_are_completed(words, offered, absent):
     """Commands, flags of `run` without its name, values, and names of sets; nothing for a command that there is not."""
-    values = {item.value for item in completed(words)}
+    values = {entry.value for entry in completed(words)}
     assert values >= offered
     assert bool(values) == bool(offered)
     assert absent not in values
@@ -154,12 +154,12 @@ def test_words_are_completed(words, offered, absent):
 def test_models_are_completed_as_files():
     """The shell itself lists files for `--models`, and for the ones behind it."""
     for words in ("rank-models --models a", "rank-models --models a b"):
-        assert [item.type for item in completed(words)] == ["file"]
+        assert [entry.type for entry in completed(words)] == ["file"]
 
 
 def test_the_program_answers_a_shell():
     """As the script asks: by variables of the environment, with a word in each line of stdout."""
-    asked = {"_RANK_MODELS_COMPLETE": "bash_complete", "COMP_WORDS": "rank-models sh", "COMP_CWORD": "1"}
+    variables = {"_RANK_MODELS_COMPLETE": "bash_complete", "COMP_WORDS": "rank-models sh", "COMP_CWORD": "1"}
     line = [sys.executable, "-m", "ranker"]
-    done = subprocess.run(line, env=os.environ | asked, capture_output=True, text=True, check=False)
+    done = subprocess.run(line, env=os.environ | variables, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "plain,shift\n", "")

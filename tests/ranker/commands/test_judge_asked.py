@@ -86,13 +86,23 @@ def test_a_mark_is_the_mean_by_the_judges_probabilities(folder):
     assert by_hand.std() > 0.01
 
 
-def expected_marks(folder, answering):
-    """(M, N) means of 1 to 5 by the probabilities of the next token, of a prompt that is written here again."""
+def word_score(folder, prompt, word):
+    """The log-probability of a word after a prompt, token by token, by transformers alone."""
     import torch
     import transformers
 
     model = transformers.AutoModelForCausalLM.from_pretrained(folder)
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    token_ids, begin = tokenizer(f"{prompt} {word}").input_ids, tokenizer(prompt).input_ids
+    shared = next((n for n, (a, b) in enumerate(zip(token_ids, begin, strict=False)) if a != b), len(begin))
+    with torch.no_grad():
+        logits = model(torch.tensor([token_ids])).logits[0].double().log_softmax(-1)
+    end = len(token_ids) - (token_ids[-1] == tokenizer.sep_token_id)
+    return sum(float(logits[n - 1, token_ids[n]]) for n in range(shared, end))
+
+
+def expected_marks(folder, answering):
+    """(M, N) means of 1 to 5 by the probabilities of the next token, of a prompt that is written here again."""
     marks = []
     for name in MODELS:
         texts = [line.split(",")[1] for line in (folder.parent / f"{name}.csv").read_text().splitlines()[1:4]]
@@ -101,15 +111,8 @@ def expected_marks(folder, answering):
                 f"Task: {row.segments[0]}\n\nAnswer: {text}\n\n"
                 "How good is this answer, from 1 (useless) to 5 (excellent)? Mark:"
             )
-            scores = []
-            for mark in "12345":
-                whole, begin = tokenizer(f"{prompt} {mark}").input_ids, tokenizer(prompt).input_ids
-                shared = next((n for n, (a, b) in enumerate(zip(whole, begin, strict=False)) if a != b), len(begin))
-                with torch.no_grad():
-                    logits = model(torch.tensor([whole])).logits[0].double().log_softmax(-1)
-                end = len(whole) - (whole[-1] == tokenizer.sep_token_id)
-                scores.append(sum(float(logits[n - 1, whole[n]]) for n in range(shared, end)))
-            probabilities = np.exp(np.array(scores) - max(scores))
+            scores = np.array([word_score(folder, prompt, mark) for mark in "12345"])
+            probabilities = np.exp(scores - scores.max())
             marks.append(probabilities @ np.arange(1, 6) / probabilities.sum())
     return np.array(marks).reshape(len(MODELS), -1)
 
@@ -134,8 +137,8 @@ def test_nobody_has_confirmed_what_judges_say_alone(folder, rank_models):
     assert out.splitlines()[2] == "Cannot say yet: no person has confirmed that expert leads"
     assert re.search(r"expert +a? *\d.* 4\.50 ", out)
     assert "Next: mark ten rows yourself" in out
-    status, asked, _ = rank_models(*shlex.split(f"{ANSWERS} --judge lm --judge gpt.csv --format json --save run.json"))
-    decision = found(asked)
+    status, asking, _ = rank_models(*shlex.split(f"{ANSWERS} --judge lm --judge gpt.csv --format json --save run.json"))
+    decision = found(asking)
     assert (status, decision["confirmed"], decision["models"][0]["expected"]) == (0, False, None)
     assert 0.5 < decision["p_beats"][0][1] < 0.9
     assert all(judge["worth"] is None and judge["biases"] == [] for judge in decision["judges"])
@@ -148,8 +151,8 @@ def test_marks_may_be_better_if_they_are_lower(folder, rank_models):
     """The order turns around."""
     write_csv("rank.csv", ["id", *MODELS], [[f"q{n}", 1, 2, 3] for n in range(8)])
     _, out, _ = rank_models(*shlex.split("--judge rank.csv --judge-direction rank=lower --format json"))
-    _, other, _ = rank_models(*shlex.split("--judge rank.csv --judge-direction rank=higher --format json"))
-    orders = [[model["name"] for model in found(text)["models"]] for text in (out, other)]
+    _, read_report, _ = rank_models(*shlex.split("--judge rank.csv --judge-direction rank=higher --format json"))
+    orders = [[model["name"] for model in found(text)["models"]] for text in (out, read_report)]
     assert orders == [[*MODELS], [*MODELS[::-1]]]
 
 
@@ -164,7 +167,7 @@ def test_answers_alike_tell_of_marks_without_a_judge(folder, rank_models):
 
 
 def test_a_package_that_compares_answers_is_needed_without_a_judge_alone(folder, rank_models, monkeypatch):
-    """Beside a judge its absence is a note. Without one it ends the run before any model is asked."""
+    """An absent package is a note beside a judge, and without one an error before any model is asked."""
     monkeypatch.setitem(sys.modules, "rapidfuzz", None)
     text_scores._common_length.cache_clear()
     status, out, _ = rank_models(*shlex.split(f"{MARKS} --judge lm --format json"))
@@ -188,8 +191,8 @@ def test_labels_of_a_judge_are_votes(folder, rank_models):
         return np.where(rng.random(60) < share, truth, np.where(truth == "yes", "no", "yes"))
 
     for name, share in (("a", 0.9), ("b", 0.75), ("c", 0.6)):
-        write_csv(f"{name}.csv", ["id", "prediction"], [[f"r{n}", said] for n, said in enumerate(right(share))])
-    write_csv("gpt.csv", ["id", "label"], [[f"r{n}", said] for n, said in enumerate(right(0.95))])
+        write_csv(f"{name}.csv", ["id", "prediction"], [[f"r{n}", mark] for n, mark in enumerate(right(share))])
+    write_csv("gpt.csv", ["id", "label"], [[f"r{n}", mark] for n, mark in enumerate(right(0.95))])
     write_csv("ten.csv", ["id", "label"], [[f"r{n}", truth[n]] for n in range(10)])
     status, out, _ = rank_models(
         *shlex.split("--data ten.csv --models a.csv b.csv c.csv --judge gpt.csv --format json")

@@ -36,16 +36,16 @@ def test_a_judge_stands_beside_people(folder, rank_models):
     """The order by both, what each judge is worth, whom it flatters, and the order by people alone."""
     status, out, err = rank_models(*shlex.split(f"{RUN} --format json --save run.json"))
     assert (status, err) == (0, "")
-    found = json.loads(out)["decision"]
-    assert (found["method"], [model["name"] for model in found["models"]][2]) == ("JUDGED", "C")
-    gpt, mine = found["judges"]
+    decision = json.loads(out)["decision"]
+    assert (decision["method"], [model["name"] for model in decision["models"]][2]) == ("JUDGED", "C")
+    gpt, mine = decision["judges"]
     assert (gpt["name"], gpt["rows"], mine["name"]) == ("gpt", 100, "mine")
     assert gpt["share"] + mine["share"] == pytest.approx(1)
     assert mine["agreement"] > gpt["agreement"] > 0
     assert mine["worth"] > 0
     assert {bias["model"] for bias in gpt["biases"]} == {*NAMES}
     assert max(gpt["biases"], key=lambda bias: bias["value"])["model"] == "C"
-    notes = " ".join(found["notes"])
+    notes = " ".join(decision["notes"])
     assert "2 judges marked 92 rows that people did not." in notes
     assert "By judges alone the order would be " in notes
     assert "JUDGED reads more than people's marks, and these can overrule the rest. Without them the order" in notes
@@ -64,11 +64,15 @@ def test_a_judge_that_says_nothing_is_named_and_left_out(folder, rank_models):
     write_csv("dull.csv", ["id", *NAMES], [[f"r{n}", 3, 3, 3] for n in range(100)])
     _, out, _ = rank_models(*shlex.split(f"{RUN} --judge dull.csv --format json"))
     _, without, _ = rank_models(*shlex.split(f"{RUN} --format json"))
-    found, alone = (json.loads(text)["decision"] for text in (out, without))
-    assert (found["judges"][2]["share"], found["judges"][2]["worth"], found["judges"][2]["biases"]) == (0, None, [])
-    assert np.array(found["p_beats"]) == pytest.approx(np.array(alone["p_beats"]), abs=1e-9)
-    assert "dull is left out: it tells no two models apart, or repeats another judge." in found["notes"]
-    assert not any("is a judge and is ranked" in note for note in found["notes"])
+    decision, alone = (json.loads(text)["decision"] for text in (out, without))
+    assert (decision["judges"][2]["share"], decision["judges"][2]["worth"], decision["judges"][2]["biases"]) == (
+        0,
+        None,
+        [],
+    )
+    assert np.array(decision["p_beats"]) == pytest.approx(np.array(alone["p_beats"]), abs=1e-9)
+    assert "dull is left out: it tells no two models apart, or repeats another judge." in decision["notes"]
+    assert not any("is a judge and is ranked" in note for note in decision["notes"])
 
 
 def test_what_a_judge_left_out_is_said(folder, rank_models):

@@ -34,34 +34,34 @@ def pool_folder(tmp_path):
     texts = [f"Row {n} of the pool." for n in range(ROWS)]
     (tmp_path / "pool.csv").write_text("id,text\n" + "".join(f"r{n},{text}\n" for n, text in enumerate(texts)))
     for name, wrong in (("alpha", 2), ("beta", 4), ("gamma", 2.5)):
-        said = [KNOWN[int(t if rng.random() > 1 / wrong else 1 - t)] for t in truth]
-        lines = "".join(f"r{n},{one}\n" for n, one in enumerate(said))
+        predictions = [KNOWN[int(t if rng.random() > 1 / wrong else 1 - t)] for t in truth]
+        lines = "".join(f"r{n},{label}\n" for n, label in enumerate(predictions))
         (tmp_path / f"{name}.csv").write_text(f"id,prediction\n{lines}")
     return tmp_path
 
 
-def arguments(*more, pool="pool.csv", models=("alpha.csv", "beta.csv", "gamma.csv"), output="labels.csv"):
-    """What the program is told."""
-    made = ["label", "--pool", pool, "--models", *models, "-o", output]
-    until = () if "--until" in more else ("--until", "1")
-    return [*made, "--store", "store", *until, "--annotator", "ann", *more]
+def arguments(*flags, pool="pool.csv", models=("alpha.csv", "beta.csv", "gamma.csv"), output="labels.csv"):
+    """Build the arguments of the program."""
+    command_line = ["label", "--pool", pool, "--models", *models, "-o", output]
+    until = () if "--until" in flags else ("--until", "1")
+    return [*command_line, "--store", "store", *until, "--annotator", "ann", *flags]
 
 
-def command(*more, **given):
+def command(*flags, **options):
     """The program."""
-    return [sys.executable, "-m", "ranker", *arguments(*more, **given)]
+    return [sys.executable, "-m", "ranker", *arguments(*flags, **options)]
 
 
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "TERM": "xterm", "COLUMNS": "100"}
 
 
-def plain(folder, keys, *more, **given):
+def plain(folder, keys, *flags, **options):
     """A run without a terminal, in this process, which has imported all of it: exit status, stdout, stderr."""
     out, err = io.StringIO(), io.StringIO()
     with contextlib.chdir(folder), pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "stdin", io.StringIO("".join(f"{key}\n" for key in keys)))
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), pytest.raises(SystemExit) as stop:
-            main(arguments(*more, **given))
+            main(arguments(*flags, **options))
     return stop.value.code or 0, out.getvalue(), err.getvalue()
 
 
@@ -74,10 +74,10 @@ def kept(folder, name="labels.csv"):
 class Terminal:
     """A pseudo-terminal with the program in it."""
 
-    def __init__(self, folder, *more, **given):
+    def __init__(self, folder, *flags, **options):
         self.inside, outside = pty.openpty()
         self.process = subprocess.Popen(
-            command(*more, **given), cwd=folder, stdin=outside, stdout=outside, stderr=outside, env=ENVIRONMENT,
+            command(*flags, **options), cwd=folder, stdin=outside, stdout=outside, stderr=outside, env=ENVIRONMENT,
             start_new_session=True, close_fds=True,
         )  # fmt: skip
         os.close(outside)
@@ -93,8 +93,8 @@ class Terminal:
                     self.seen += os.read(self.inside, 65536).decode(errors="replace")
                 except OSError:
                     break
-        before, found, self.seen = self.seen.partition(text)
-        assert found, before
+        before, matched, self.seen = self.seen.partition(text)
+        assert matched, before
         return before
 
     def press(self, key):
@@ -113,59 +113,59 @@ class Terminal:
 def _ended(monkeypatch):
     """No program outlives its test."""
     begun = []
-    made = Terminal.__init__
-    monkeypatch.setattr(Terminal, "__init__", lambda self, *a, **g: begun.append(self) or made(self, *a, **g))
+    plain_init = Terminal.__init__
+    monkeypatch.setattr(Terminal, "__init__", lambda self, *a, **g: begun.append(self) or plain_init(self, *a, **g))
     yield
-    for shown in begun:
-        if shown.process.poll() is None:
-            shown.process.kill()
-            shown.close()
+    for terminal in begun:
+        if terminal.process.poll() is None:
+            terminal.process.kill()
+            terminal.close()
 
 
 @pytest.mark.more
 def test_a_session_in_a_terminal(folder):
     """One key a label, cannot tell, skip, undo several steps back, what the models said once answered, guidelines."""
     (folder / "guide.txt").write_text("Good is \x1b[31mgood.\n")
-    shown = Terminal(folder, "--guidelines", "guide.txt")
-    before = shown.until("q quit")
-    before += shown.until("of the pool.")
+    terminal = Terminal(folder, "--guidelines", "guide.txt")
+    before = terminal.until("q quit")
+    before += terminal.until("of the pool.")
     for name in ("alpha", "beta", "gamma"):
         assert name not in before
-    shown.press("g")
-    assert "\x1b[31m" not in shown.until("\\u001b[31mgood.")
-    shown.press("1")
-    said = shown.until("of the pool.")
-    assert "your answer: bad" in said
-    assert "1 answer; P(the leader is within 1 point of the best)" in said
-    assert "% (enough: 100 %)" in said
-    assert "alpha" not in said
+    terminal.press("g")
+    assert "\x1b[31m" not in terminal.until("\\u001b[31mgood.")
+    terminal.press("1")
+    screen = terminal.until("of the pool.")
+    assert "your answer: bad" in screen
+    assert "1 answer; P(the leader is within 1 point of the best)" in screen
+    assert "% (enough: 100 %)" in screen
+    assert "alpha" not in screen
     assert [row["label"] for row in kept(folder)] == ["bad"]
-    shown.press("v")
-    told = shown.until("other keys: on")
-    answered, _, said = told.partition("your answer: bad")
+    terminal.press("v")
+    screen_before = terminal.until("other keys: on")
+    answered, _, screen = screen_before.partition("your answer: bad")
     assert f"the row that you have answered:\r\n    {kept(folder)[0]['text']}" in UNSTYLED.sub("", answered)
-    assert "alpha: " in said
-    shown.press("2")
-    assert "your answer now: good" in shown.until("of the pool.")
+    assert "alpha: " in screen
+    terminal.press("2")
+    assert "your answer now: good" in terminal.until("of the pool.")
     for key, echo in (("0", "no label: the row is not asked again"), ("s", "skipped: "), ("2", "your answer: good")):
-        shown.press(key)
-        assert echo in shown.until("of the pool.")
+        terminal.press(key)
+        assert echo in terminal.until("of the pool.")
     assert [row["status"] for row in kept(folder)] == ["changed-after-reveal", "cannot-tell", "skipped", "answered"]
     first = kept(folder)[0]
     assert (first["label"], first["changed_to"], first["annotator"]) == ("bad", "good", "ann")
     assert float(first["seconds"]) > 0
     assert first["when"].endswith("Z")
     for left in (3, 2, 1):
-        shown.press("u")
-        shown.until("of the pool.")
+        terminal.press("u")
+        terminal.until("of the pool.")
         assert len(kept(folder)) == left
-    shown.press("u")
-    shown.until("an answer is final once you saw what the models say of its row, and there is no other")
-    shown.press("n")
-    shown.until("P(best)")
-    shown.press("q")
-    shown.until("saved in labels.csv")
-    assert shown.close() == 0
+    terminal.press("u")
+    terminal.until("an answer is final once you saw what the models say of its row, and there is no other")
+    terminal.press("n")
+    terminal.until("P(best)")
+    terminal.press("q")
+    terminal.until("saved in labels.csv")
+    assert terminal.close() == 0
     assert sorted(path.name for path in folder.glob(".labels*")) == []
 
 
@@ -173,47 +173,47 @@ def test_a_session_in_a_terminal(folder):
 def test_w_shows_what_the_models_looked_at_once_they_were_shown(folder):
     """By SHAP, each model's words, and no factor; not before the answer, and an answer given after it is marked."""
     suite = load_suite(["hans-sub-mini"])
-    models = [suite.models[at].source.path for at in (0, -1)]
+    models = [suite.models[index].source.path for index in (0, -1)]
     rows = [row.segments for row in load_set("hans-sub", limit=20).examples]
     with (folder / "pairs.csv").open("w", newline="") as file:
         csv.writer(file).writerows([("premise", "hypothesis"), *rows])
-    shown = Terminal(folder, "--budget", "2", "--no-isolate", pool="pairs.csv", models=models)
-    shown.until("q quit")
-    assert "premise: " in shown.until("hypothesis: ")
-    shown.until(".\x1b[0m\r\n")
-    shown.press("w")  # no key of a row: the keys are shown
-    assert "speaks for" not in shown.until("q quit")
-    shown.press("1")
-    shown.until("1 answer;")
-    shown.until(".\x1b[0m\r\n")
-    shown.press("v")
-    assert "speaks for" not in shown.until("other keys: on")
-    shown.press("w")
-    told = shown.until("Log-odds of entailment with every word hidden")
-    assert "factor" not in told
-    assert "how much a word speaks for (+) or against (-) 'entailment'" in told
+    terminal = Terminal(folder, "--budget", "2", "--no-isolate", pool="pairs.csv", models=models)
+    terminal.until("q quit")
+    assert "premise: " in terminal.until("hypothesis: ")
+    terminal.until(".\x1b[0m\r\n")
+    terminal.press("w")  # no key of a row: the keys are shown
+    assert "speaks for" not in terminal.until("q quit")
+    terminal.press("1")
+    terminal.until("1 answer;")
+    terminal.until(".\x1b[0m\r\n")
+    terminal.press("v")
+    assert "speaks for" not in terminal.until("other keys: on")
+    terminal.press("w")
+    screen = terminal.until("Log-odds of entailment with every word hidden")
+    assert "factor" not in screen
+    assert "how much a word speaks for (+) or against (-) 'entailment'" in screen
     for name in ("untouched", "inoc-4000"):
-        assert f"{name}: " in told
-    shown.press("2")
-    shown.until("\x1b[1m")  # the row that was asked before stands there again
+        assert f"{name}: " in screen
+    terminal.press("2")
+    terminal.until("\x1b[1m")  # the row that was asked before stands there again
     assert [(row["label"], row["changed_to"]) for row in kept(folder)] == [("non-entailment", "entailment")]
-    shown.press("2")
-    shown.until("saved in labels.csv")
-    assert shown.close() == 0
+    terminal.press("2")
+    terminal.until("saved in labels.csv")
+    assert terminal.close() == 0
 
 
-@pytest.mark.parametrize(("more", "picked"), [((), "best"), (("--rule", "order"), "order")])
-def test_rows_are_asked_for_the_best_model_unless_something_else_is_said(more, picked, folder):
+@pytest.mark.parametrize(("flags", "picked"), [((), "best"), (("--rule", "order"), "order")])
+def test_rows_are_asked_for_the_best_model_unless_something_else_is_said(flags, picked, folder):
     """The file says of each row what it was picked for."""
-    status, _, err = plain(folder, "12q", *more)
+    status, _, err = plain(folder, "12q", *flags)
     assert (status, err) == (0, "")
     assert [row["picked"] for row in kept(folder)] == [picked] * 2
 
 
-@pytest.mark.parametrize(("more", "same"), [((), True), (("--rule", "best"), True), (("--rule", "order"), False)])
-def test_a_batch_is_picked_for_the_best_model_unless_something_else_is_said(more, same, folder):
-    """Its rows are those of the library's call for the best model, in their order."""
-    assert plain(folder, "", "--batch", "6", *more, "--force", output="batch.csv")[0] == 0
+@pytest.mark.parametrize(("flags", "same"), [((), True), (("--rule", "best"), True), (("--rule", "order"), False)])
+def test_a_batch_is_picked_for_the_best_model_unless_something_else_is_said(flags, same, folder):
+    """Rows are those of the library's call for the best model, in their order."""
+    assert plain(folder, "", "--batch", "6", *flags, "--force", output="batch.csv")[0] == 0
     with contextlib.chdir(folder):
         session = ranker.label(["alpha.csv", "beta.csv", "gamma.csv"], "pool.csv", settings=LabelSettings("best"))
     picked = [row.segments[0] for row in session.next_batch(6)]
@@ -231,22 +231,22 @@ def test_w_is_not_offered_where_answers_lie_in_files(folder):
 
 
 @pytest.mark.more
-@pytest.mark.parametrize("seen", [False, True])
-def test_ctrl_c_in_the_middle_is_one_line(folder, seen):
+@pytest.mark.parametrize("labelled", [False, True])
+def test_ctrl_c_in_the_middle_is_one_line(folder, labelled):
     """Before an answer, or while predictions are shown: status 130, all that was said is kept, and it goes on."""
-    shown = Terminal(folder)
-    shown.until("of the pool.")
-    shown.press("1")
-    shown.until("1 answer;")
-    pending = re.findall(r"Row \d+", shown.until("of the pool."))
-    if seen:
-        shown.press("v")
-        shown.until("other keys: on")
-    shown.press("\x03")
-    assert shown.until("resumes\r\n").splitlines()[-1].startswith("rank-models: stopped; results so far are cached")
-    assert shown.close() == 130
-    assert shown.seen in ("", "\x1b[?25h")  # the cursor is shown, for whoever had it hidden
-    assert [(row["label"], row["changed_to"]) for row in kept(folder)] == [("bad", "bad" if seen else "")]
+    terminal = Terminal(folder)
+    terminal.until("of the pool.")
+    terminal.press("1")
+    terminal.until("1 answer;")
+    pending = re.findall(r"Row \d+", terminal.until("of the pool."))
+    if labelled:
+        terminal.press("v")
+        terminal.until("other keys: on")
+    terminal.press("\x03")
+    assert terminal.until("resumes\r\n").splitlines()[-1].startswith("rank-models: stopped; results so far are cached")
+    assert terminal.close() == 130
+    assert terminal.seen in ("", "\x1b[?25h")  # the cursor is shown, for whoever had it hidden
+    assert [(row["label"], row["changed_to"]) for row in kept(folder)] == [("bad", "bad" if labelled else "")]
     assert sorted(path.name for path in folder.glob(".labels*")) == []
     again = Terminal(folder)
     again.until("q quit")
@@ -259,15 +259,15 @@ def test_ctrl_c_in_the_middle_is_one_line(folder, seen):
 @pytest.mark.more
 def test_what_was_pressed_before_a_row_or_together_is_no_answer(folder):
     """An arrow, or something pasted, is none."""
-    shown = Terminal(folder)
-    shown.until("of the pool.")
-    shown.press("\x1b[A")
-    shown.until("q quit")
-    shown.press("1111")
-    shown.until("q quit")
+    terminal = Terminal(folder)
+    terminal.until("of the pool.")
+    terminal.press("\x1b[A")
+    terminal.until("q quit")
+    terminal.press("1111")
+    terminal.until("q quit")
     assert kept(folder) == []
-    shown.press("\x04")
-    assert shown.close() == 0
+    terminal.press("\x04")
+    assert terminal.close() == 0
 
 
 @pytest.mark.more
@@ -276,26 +276,26 @@ def test_texts_are_inert(folder):
     pool = folder / "pool.csv"
     text = "\x1b[2Jred\u202e\nsecond [bold]line"
     pool.write_text("id,text\n" + "".join(f'r{n},"{text} {n} of the pool."\n' for n in range(ROWS)))
-    shown = Terminal(folder)
-    shown.until("q quit")
-    row = shown.until("of the pool.")
+    terminal = Terminal(folder)
+    terminal.until("q quit")
+    row = terminal.until("of the pool.")
     assert "\\u001b[2Jred\\u202e" in row
     assert "second [bold]line" in row.split("\n", 1)[1]
     assert "\x1b[2J" not in row
-    shown.press("q")
-    shown.close()
+    terminal.press("q")
+    terminal.close()
 
 
 @pytest.mark.more
 def test_a_second_process_is_refused(folder):
     """In one line; it can go on once the first has ended."""
-    shown = Terminal(folder)
-    shown.until("of the pool.")
+    terminal = Terminal(folder)
+    terminal.until("of the pool.")
     status, _, err = plain(folder, "q")
     assert (status, len(err.splitlines())) == (2, 1)
     assert "another process is labelling into labels.csv" in err
-    shown.press("q")
-    shown.close()
+    terminal.press("q")
+    terminal.close()
     assert plain(folder, "q")[0] == 0
 
 
@@ -319,12 +319,12 @@ def test_killed_after_any_answer_nothing_is_lost(folder, kills):
         if answers >= ROWS - 4:
             (folder / "labels.csv").unlink()
             answers = 0
-        shown = Terminal(folder)
-        shown.until("of the pool.")
-        shown.press("12"[number % 2])
-        shown.until(f"{answers + 1} answer")  # the line after it
-        os.kill(shown.process.pid, signal.SIGKILL)
-        shown.close()
+        terminal = Terminal(folder)
+        terminal.until("of the pool.")
+        terminal.press("12"[number % 2])
+        terminal.until(f"{answers + 1} answer")  # the line after it
+        os.kill(terminal.process.pid, signal.SIGKILL)
+        terminal.close()
         answers += 1
         assert [row["status"] for row in kept(folder)] == ["answered"] * answers
         assert not list(folder.glob("*.tmp"))
@@ -354,23 +354,23 @@ def test_killed_after_any_answer_nothing_is_lost(folder, kills):
 )
 def test_what_cannot_be_labelled_is_one_clear_line(folder, change, status, says):
     """Without a traceback, with the exit status of its kind."""
-    given = {}
-    labels, others = folder / "labels.csv", folder / "others.csv"
+    options = {}
+    labels, other_labels = folder / "labels.csv", folder / "others.csv"
     if change == "one model":
-        given["models"] = ("alpha.csv",)
+        options["models"] = ("alpha.csv",)
     elif change == "two equal models":
         (folder / "beta.csv").write_text((folder / "alpha.csv").read_text())
-        given["models"] = ("alpha.csv", "beta.csv")
+        options["models"] = ("alpha.csv", "beta.csv")
     elif change == "labels of another task":
-        others.write_text("premise,hypothesis,label\nIt ran.,It moved.,good\n")
+        other_labels.write_text("premise,hypothesis,label\nIt ran.,It moved.,good\n")
     elif change == "a file of another task":
         labels.write_text("premise,hypothesis,label\nIt ran.,It moved.,entailment\n")
     elif change == "a label that no model knows":
         labels.write_text("id,text,label\nr0,Row 0 of the pool.,bad\nr1,Row 1 of the pool.,fruit\n")
     elif change == "labels that no model knows":
-        others.write_text("text,label\nRow 0 of the pool.,fruit\n")
+        other_labels.write_text("text,label\nRow 0 of the pool.,fruit\n")
     elif change == "one of several labels":
-        others.write_text("text,label\nRow 0 of the pool.,good\nRow 1 of the pool.,fruit\n")
+        other_labels.write_text("text,label\nRow 0 of the pool.,good\nRow 1 of the pool.,fruit\n")
     elif change == "a label in the pool":
         (folder / "pool.csv").write_text("id,text,label\nr0,Row 0 of the pool.,fruit\n")
     elif change == "another pool":
@@ -381,10 +381,10 @@ def test_what_cannot_be_labelled_is_one_clear_line(folder, change, status, says)
         (folder / "pool.csv").write_text("id,text\nr0,Row 0 of the pool.\n")
         for name in ("alpha", "beta", "gamma"):
             (folder / f"{name}.csv").write_text(f"id,prediction\nr0,{KNOWN[name == 'beta']}\nr1,bad\nr2,good\n")
-    more = ("--labelled", "others.csv") if others.exists() else ()
-    more += ("--task", "nli") if change in ("a task beside a set of another", "a label in the pool") else ()
-    more += ("--ood", "paws") if change == "a task beside a set of another" else ()
-    code, out, err = plain(folder, "1q", *more, **given)
+    flags = ("--labelled", "others.csv") if other_labels.exists() else ()
+    flags += ("--task", "nli") if change in ("a task beside a set of another", "a label in the pool") else ()
+    flags += ("--ood", "paws") if change == "a task beside a set of another" else ()
+    code, out, err = plain(folder, "1q", *flags, **options)
     assert code == status, err
     assert says in out + err
     assert "Traceback" not in err
@@ -398,11 +398,11 @@ def test_what_cannot_be_labelled_is_one_clear_line(folder, change, status, says)
 def test_answers_of_several_people_are_compared(folder, rows):
     """`--labelled` twice: rows whose answers differ are listed, and from ten on it is said how often two agree."""
     texts = [f"Row {n} of the pool." for n in range(rows)]
-    for name, other in (("ann", ()), ("bob", (1, 4))):
-        lines = [f"{text},{KNOWN[n in other]}\n" for n, text in enumerate(texts)]
+    for name, changed in (("ann", ()), ("bob", (1, 4))):
+        lines = [f"{text},{KNOWN[n in changed]}\n" for n, text in enumerate(texts)]
         (folder / f"{name}.csv").write_text("text,label\n" + "".join(lines))
-    both = ("--labelled", "ann.csv", "--labelled", "bob.csv")
-    status, out, err = plain(folder, "q", *both)
+    two_people = ("--labelled", "ann.csv", "--labelled", "bob.csv")
+    status, out, err = plain(folder, "q", *two_people)
     assert status == 0
     listed = "2 rows have answers that differ: Row 1 of the pool.; Row 4 of the pool."
     agree = "two answers to one row agree in 80.0 % of 10 rows"
@@ -418,12 +418,12 @@ def test_a_report_says_which_answers_it_lacks_and_a_budget_counts_those_of_the_f
         (folder / "pool.csv").write_text("id,text,label\n" + "".join(lines))
     else:
         (folder / "ann.csv").write_text("id,text,label\n" + "".join(lines[:8]))
-    others = "pool.csv" if place == "pool" else "ann.csv"
-    more = ("--labelled", "ann.csv") if place == "file" else ()
-    lacks = f"a report reads one file, without the 8 answers of others in {others}"
-    _, out, _ = plain(folder, "q", *more)
+    text = "pool.csv" if place == "pool" else "ann.csv"
+    flags = ("--labelled", "ann.csv") if place == "file" else ()
+    lacks = f"a report reads one file, without the 8 answers of others in {text}"
+    _, out, _ = plain(folder, "q", *flags)
     assert out.splitlines()[-2:] == ["no report yet: labels.csv holds no answer", lacks]
-    _, out, _ = plain(folder, "1212", "--budget", "3", "--until", "1", *more)
+    _, out, _ = plain(folder, "1212", "--budget", "3", "--until", "1", *flags)
     assert "the budget of 3 answers is spent" in out
     assert len(kept(folder)) == 3
     *_, report, last = out.splitlines()
@@ -452,8 +452,8 @@ def test_it_ends_when_little_is_lost_by_any_of_the_best(folder):
     assert status == 0, err
     assert len(kept(folder)) == 5
     assert re.search(r"enough: [\d.]+ points are expected to be lost by taking the leader", out)
-    *_, taken, _, _, saved, _ = out.splitlines()
-    assert taken == "All 5 labels are bad: only the recall of bad is measured. Take alpha"
+    *_, line, _, _, saved, _ = out.splitlines()
+    assert line == "All 5 labels are bad: only the recall of bad is measured. Take alpha"
     assert saved == "saved in labels.csv; to go on, lower --shortfall in the same command"
     status, out, _ = plain(folder, "1" * ROWS, "--shortfall", "0", "--until", "1")
     assert "expected to be lost" not in out
@@ -461,7 +461,7 @@ def test_it_ends_when_little_is_lost_by_any_of_the_best(folder):
 
 
 def test_it_ends_when_it_is_enough_or_the_budget_is_spent(folder):
-    """It says why, which option goes on, and which command reports; a session that was left goes on as it is."""
+    """The end says why, which option goes on, and which command reports; a session that was left goes on as it is."""
     _, out, _ = plain(folder, "1111111", "--budget", "3", "--empty-words", "none,nil")
     assert "the budget of 3 answers is spent" in out
     assert len(kept(folder)) == 3
@@ -519,13 +519,13 @@ def test_a_session_with_one_label_says_so_near_its_end_and_first_of_all_at_its_e
 
 @pytest.mark.more
 def test_torch_is_not_imported(folder):
-    """Where the predictions are in files."""
+    """Predictions in files need no torch."""
     code = (
         "import sys; from ranker.cli import main\ntry: main()\nexcept SystemExit: pass\nprint('torch' in sys.modules)"
     )
-    made = command("--plain")
+    calls = command("--plain")
     done = subprocess.run(
-        [made[0], "-c", code, *made[3:]], cwd=folder, input="1\nq\n", capture_output=True, text=True, env=ENVIRONMENT,
+        [calls[0], "-c", code, *calls[3:]], cwd=folder, input="1\nq\n", capture_output=True, text=True, env=ENVIRONMENT,
         check=True,
     )  # fmt: skip
     assert done.stdout.splitlines()[-1] == "False"
@@ -533,10 +533,10 @@ def test_torch_is_not_imported(folder):
 
 def test_the_defaults_of_options_are_those_of_the_settings():
     """Options state them, so that no help has to import the statistics."""
-    given = {option.name: option.default for option in label.params}
+    defaults = {option.name: option.default for option in label.params}
     settings = LabelSettings()
     for name in ("until", "seed"):
-        assert given[name] == getattr(settings, name)
+        assert defaults[name] == getattr(settings, name)
 
 
 def changed(folder, edit, name="labels.csv", renamed=False):
@@ -552,37 +552,37 @@ def changed(folder, edit, name="labels.csv", renamed=False):
     target.rename(folder / name)
 
 
-def answer(shown, key="1"):
+def answer(terminal, key="1"):
     """Answer the row that stands there, and wait for the next one."""
-    shown.press(key)
-    return shown.until("of the pool.")
+    terminal.press(key)
+    return terminal.until("of the pool.")
 
 
 @pytest.mark.more
 def test_what_another_program_wrote_is_taken_in(folder):
     """A label that was changed, a row that was added, and one that was taken away: the session goes on."""
-    shown = Terminal(folder)
-    shown.until("of the pool.")
+    terminal = Terminal(folder)
+    terminal.until("of the pool.")
     for _ in range(3):
-        answer(shown)
+        answer(terminal)
     first, second, third = (row["id"] for row in kept(folder))
     added = next(f"r{n}" for n in range(ROWS) if f"r{n}" not in (first, second, third))
 
     def edit(lines):
-        other = {**lines[0], "id": added, "text": f"Row {added[1:]} of the pool.", "label": "good", "annotator": "bob"}
-        return [{**lines[0], "label": "good"}, lines[2], {**other, "order": "7"}]
+        extra = {**lines[0], "id": added, "text": f"Row {added[1:]} of the pool.", "label": "good", "annotator": "bob"}
+        return [{**lines[0], "label": "good"}, lines[2], {**extra, "order": "7"}]
 
     changed(folder, edit)
-    assert "another program has changed it; taken in: 2 rows" in answer(shown, "2")
-    shown.press("q")
-    shown.until("saved in labels.csv")
-    assert shown.close() == 0
+    assert "another program has changed it; taken in: 2 rows" in answer(terminal, "2")
+    terminal.press("q")
+    terminal.until("saved in labels.csv")
+    assert terminal.close() == 0
     now = kept(folder)
-    found = {row["id"]: row["label"] for row in now}
+    labels = {row["id"]: row["label"] for row in now}
     last = now[-1]["id"]
     if last != added:
-        assert found[last] == "good"
-    assert {name: found.get(name) for name in (first, second, third, added)} == {
+        assert labels[last] == "good"
+    assert {name: labels.get(name) for name in (first, second, third, added)} == {
         first: "good", second: "bad", third: "bad", added: "good"
     }  # fmt: skip
     assert {row["annotator"] for row in now} == {"ann", "bob"}
@@ -591,17 +591,17 @@ def test_what_another_program_wrote_is_taken_in(folder):
 @pytest.mark.more
 def test_what_contradicts_is_kept_twice(folder):
     """Another program has answered the very row that stands there, otherwise: both versions are on the disk."""
-    shown = Terminal(folder)
-    shown.until("of the pool.")
-    shown.press("1")
-    row = re.search(r"Row (\d+) ", shown.until("of the pool.") + " of the pool.")[0]
+    terminal = Terminal(folder)
+    terminal.until("of the pool.")
+    terminal.press("1")
+    row = re.search(r"Row (\d+) ", terminal.until("of the pool.") + " of the pool.")[0]
     changed(folder, lambda lines: [*lines, {**lines[0], "id": f"r{row.split()[1]}", "text": f"{row}of the pool.",
                                             "label": "good", "order": "1"}])  # fmt: skip
     theirs = (folder / "labels.csv").read_bytes()
-    shown.press("1")
-    said = shown.until("labels-session-1.csv")
-    assert "another program has changed labels.csv otherwise" in " ".join(said.split())
-    assert shown.close() == 2
+    terminal.press("1")
+    screen = terminal.until("labels-session-1.csv")
+    assert "another program has changed labels.csv otherwise" in " ".join(screen.split())
+    assert terminal.close() == 2
     assert (folder / "labels.csv").read_bytes() == theirs
     assert [line["label"] for line in kept(folder, "labels-session-1.csv")] == ["bad", "bad"]
 
@@ -610,13 +610,13 @@ def test_what_contradicts_is_kept_twice(folder):
 @pytest.mark.parametrize(("key", "left"), [("1", 2), ("u", 0)])
 def test_what_cannot_be_read_is_left_as_it_is(folder, key, left):
     """Half a file of another program is not written over, nor is what was answered, or taken back, lost."""
-    shown = Terminal(folder)
-    shown.until("of the pool.")
-    answer(shown)
+    terminal = Terminal(folder)
+    terminal.until("of the pool.")
+    answer(terminal)
     (folder / "labels.csv").write_text('id,text,label\nr1,"Row 1 of')
-    shown.press(key)
-    shown.until("labels-session-1.csv")
-    assert shown.close() == 2
+    terminal.press(key)
+    terminal.until("labels-session-1.csv")
+    assert terminal.close() == 2
     assert (folder / "labels.csv").read_text() == 'id,text,label\nr1,"Row 1 of'
     assert len(kept(folder, "labels-session-1.csv")) == left
 
@@ -624,11 +624,11 @@ def test_what_cannot_be_read_is_left_as_it_is(folder, key, left):
 @pytest.mark.more
 def test_a_file_that_was_removed_is_written_again(folder):
     """With all that was answered."""
-    shown = Terminal(folder)
-    shown.until("of the pool.")
-    answer(shown)
+    terminal = Terminal(folder)
+    terminal.until("of the pool.")
+    answer(terminal)
     (folder / "labels.csv").unlink()
-    assert "labels.csv was removed meanwhile" in answer(shown)
+    assert "labels.csv was removed meanwhile" in answer(terminal)
     assert len(kept(folder)) == 2
 
 
@@ -637,31 +637,31 @@ def test_a_file_that_was_removed_is_written_again(folder):
 def test_nothing_is_lost_whenever_another_program_writes(folder, seed):
     """At a random moment of a session another program adds an answer: it is there at the end, and so are all others."""
     rng = np.random.default_rng(seed)
-    shown, given = Terminal(folder), {}
-    text = shown.until("of the pool.")
+    terminal, given_labels = Terminal(folder), {}
+    text = terminal.until("of the pool.")
     moment, early = int(rng.integers(1, 7)), float(rng.uniform(0, 0.3))
     for step in range(8):
         row = re.findall(r"Row (\d+) ", text + "of the pool.")[-1]
-        given[f"r{row}"] = "bad"
-        shown.press("1")
+        given_labels[f"r{row}"] = "bad"
+        terminal.press("1")
         if step == moment:
             time.sleep(early)
-            free = next(f"r{n}" for n in rng.permutation(ROWS) if f"r{n}" not in given)
+            free = next(f"r{n}" for n in rng.permutation(ROWS) if f"r{n}" not in given_labels)
             changed(folder, lambda lines, free=free: [*lines, {**lines[0], "id": free, "label": "good", "order": "99",
                                                       "text": f"Row {free[1:]} of the pool."}],
                     renamed=seed % 2 == 0)  # fmt: skip
-        text = shown.until("of the pool.")
-    shown.press("q")
-    shown.until("saved in labels.csv")
-    assert shown.close() == 0
-    found = {row["id"]: row["label"] for row in kept(folder)}
-    assert found[free] == "good"
-    given.pop(free, None)
-    assert {name: found.get(name) for name in given} == given
+        text = terminal.until("of the pool.")
+    terminal.press("q")
+    terminal.until("saved in labels.csv")
+    assert terminal.close() == 0
+    labels = {row["id"]: row["label"] for row in kept(folder)}
+    assert labels[free] == "good"
+    given_labels.pop(free, None)
+    assert {name: labels.get(name) for name in given_labels} == given_labels
 
 
 def test_columns_of_the_pool_that_a_session_has_are_kept_under_other_names(folder):
-    """They are said, and what `--batch` writes is gone on with."""
+    """The new names are said, and a session goes on with what `--batch` wrote."""
     rows = [f"r{n},Row {n} of the pool.,draft,{n},me" for n in range(ROWS)]
     (folder / "pool.csv").write_text("\n".join(["id,text,status,order,annotator", *rows]) + "\n")
     status, _, stderr = plain(folder, "", "--batch", "5", output="b.csv")

@@ -35,14 +35,14 @@ def folder(tmp_path):
     return tmp_path
 
 
-def votes(folder, keys, *more, **given):
+def votes(folder, keys, *flags, **options):
     """A session of votes: exit status, stdout, stderr."""
-    return plain(folder, keys, "--votes", *more, **{"models": MODELS, "output": "votes.csv", **given})
+    return plain(folder, keys, "--votes", *flags, **{"models": MODELS, "output": "votes.csv", **options})
 
 
-def marks(folder, keys, *more, **given):
+def marks(folder, keys, *flags, **options):
     """A session of marks: exit status, stdout, stderr."""
-    return plain(folder, keys, "--marks", *more, **{"models": MODELS, "output": "marks.csv", **given})
+    return plain(folder, keys, "--marks", *flags, **{"models": MODELS, "output": "marks.csv", **options})
 
 
 @pytest.fixture
@@ -52,9 +52,9 @@ def report(folder, monkeypatch, rank_models):
     def run(out):
         (command,) = [line.removeprefix("report: ") for line in out.splitlines() if line.startswith("report: ")]
         monkeypatch.chdir(folder)
-        status, found, err = rank_models(*shlex.split(command)[1:], "--format", "json")
+        status, output, err = rank_models(*shlex.split(command)[1:], "--format", "json")
         assert status == 0, err
-        content = json.loads(found)
+        content = json.loads(output)
         return content.get("decision", content), command
 
     return run
@@ -91,19 +91,19 @@ def test_votes_are_kept_as_a_file_of_votes(folder, report):
     status, out, err = votes(folder, ["1", "q"])  # another seed
     assert (status, err) == (0, "")
     assert (folder / "votes.csv").read_text().splitlines()[: len(before)] == before
-    found, command = report(out)
+    ranking, command = report(out)
     assert (
         command == "rank-models --votes votes.csv --pool pool.csv --models alpha.csv beta.csv gamma.csv --store store"
     )
-    assert found["votes"] == len([row for row in kept(folder, "votes.csv") if row["winner"]])
+    assert ranking["votes"] == len([row for row in kept(folder, "votes.csv") if row["winner"]])
 
 
 @pytest.mark.parametrize("kind", [votes, marks])
 def test_no_name_is_shown_before_the_end(folder, kind):
     """Not by the keys that reveal it in other sessions; the end names the models in order."""
     _, out, _ = kind(folder, ["1", "v", "n", "g", "x", "2", "1", "3", "q"])
-    asked, _, end = out.rpartition("P(best)")
-    before = asked[: asked.rindex("Cannot say yet: ")]
+    question, _, end = out.rpartition("P(best)")
+    before = question[: question.rindex("Cannot say yet: ")]
     assert not [name for name in NAMES if name in before]
     assert all(name in out for name in NAMES)
     assert "which model leads" not in out
@@ -124,13 +124,13 @@ def test_sides_are_drawn_and_pairs_are_balanced(folder):
 
 @pytest.mark.more
 def test_equal_answers_are_ties_unasked(folder):
-    """They are kept as such and never shown; undo goes back to the last vote of a person."""
+    """Ties are kept and never shown; undo goes back to the last vote of a person."""
     status, out, _ = votes(folder, ["1"] * 20 + ["u", "2", "q"])
     assert status == 0
     rows = kept(folder, "votes.csv")
-    known = [row for row in rows if row["picked"] == "known"]
-    assert known
-    assert all(row["winner"] == "tie" and int(row["id"][1:]) in EQUAL for row in known)
+    of_known = [row for row in rows if row["picked"] == "known"]
+    assert of_known
+    assert all(row["winner"] == "tie" and int(row["id"][1:]) in EQUAL for row in of_known)
     assert all(int(row["id"][1:]) not in EQUAL for row in rows if row["picked"] != "known")
     assert not [n for n in EQUAL if f"What is {n} and 1?" in out]
     assert "taken back" in out
@@ -142,13 +142,13 @@ def test_a_session_and_its_report_say_the_same(folder, report):
     """P of the same votes, and of the same marks of whole rows, are equal."""
     votes(folder, ["1", "2", "2", "1", "0", "1", "q"])
     out = votes(folder, ["q"])[1]
-    found, _ = report(out)
-    assert sure(out) == pytest.approx(found["models"][0]["p_near_best"], abs=0.03)  # of other draws
+    ranking, _ = report(out)
+    assert sure(out) == pytest.approx(ranking["models"][0]["p_near_best"], abs=0.03)  # of other draws
     marks(folder, ["1", "3", "5", "2", "2", "4", "q"])
     out = marks(folder, ["q"])[1]
-    found, command = report(out)
+    ranking, command = report(out)
     assert command == "rank-models --data marks.csv --range 1 5 --models alpha.csv beta.csv gamma.csv --store store"
-    assert sure(out) == pytest.approx(found["models"][0]["p_near_best"], abs=0.005)
+    assert sure(out) == pytest.approx(ranking["models"][0]["p_near_best"], abs=0.005)
 
 
 @pytest.mark.more
@@ -204,14 +204,14 @@ def test_a_judge_stands_beside_votes_and_marks(folder, report):
     for kind, keys in ((votes, ["0", "0", "q"]), (marks, ["3", "3", "3", "q"])):
         out = kind(folder, keys, "--judge", "gpt.csv")[1]
         assert out.splitlines()[-4].startswith("alpha (P(best)")
-        found, command = report(out)
+        ranking, command = report(out)
         assert "--pool pool.csv" in command
         assert {row["picked"] for row in people(folder, f"{kind.__name__}.csv")} == {RULES[kind]}
-        assert found["models"][0]["name"] == "alpha"
+        assert ranking["models"][0]["name"] == "alpha"
 
 
 @pytest.mark.parametrize(
-    ("more", "message"),
+    ("flags", "message"),
     [
         (["--votes", "--marks"], "`--votes` and `--marks` ask for two things; choose one"),
         (["--votes", "--batch", "3"], "`--batch` is not read beside `--votes`"),
@@ -221,9 +221,9 @@ def test_a_judge_stands_beside_votes_and_marks(folder, report):
         (["--marks", "--range", "1", "2.5"], "`--range` must be two digits, the worst mark and the best (got 1 2.5)"),
     ],
 )
-def test_what_says_nothing_of_answers_is_refused(folder, more, message):
+def test_what_says_nothing_of_answers_is_refused(folder, flags, message):
     """In one line, before any model is asked."""
-    status, _, err = plain(folder, [], *more, models=MODELS, output="votes.csv")
+    status, _, err = plain(folder, [], *flags, models=MODELS, output="votes.csv")
     assert (status, err.strip()) == (2, f"rank-models: {message}")
 
 
@@ -232,8 +232,8 @@ def test_what_has_changed_since_is_refused(folder):
     """A model that is missing, an answer that is another one, a row with another text, and another kind of file."""
     votes(folder, ["1", "1", "1", "1", "q"])
     (row, *_) = [row for row in kept(folder, "votes.csv") if row["picked"] != "known"]
-    others = [f"{name}.csv" for name in NAMES if name != row["model_a"]]
-    status, _, err = votes(folder, [], models=others)
+    other_files = [f"{name}.csv" for name in NAMES if name != row["model_a"]]
+    status, _, err = votes(folder, [], models=other_files)
     assert status == 2
     assert "no answer of " in err
     answers = folder / f"{row['model_a']}.csv"
@@ -339,8 +339,8 @@ def test_markdown_is_a_tree_without_markup():
     hostile = "<script>alert(1)</script> [go](javascript:alert(1)) ![x](https://a.example/p.png)"
     hostile += "\n\n# Title\n\n```py\na <b>\n```"
     tree = nodes(hostile)
-    named = {node[0] for node in tree}
-    assert named == {"p", "strong", "pre"}
+    tags = {node[0] for node in tree}
+    assert tags == {"p", "strong", "pre"}
     assert tree[0][1].startswith("<script>alert(1)</script> ")
     assert "[image: x]" in tree[0]
     assert nodes("a\u202eb\x1b") == [["p", "a\\u202eb\\u001b"]]

@@ -55,9 +55,9 @@ def serve(folder):
     """Starts the program; none outlives its test."""
     begun = []
 
-    def start(*more, output="votes.csv"):
-        kind = () if "--marks" in more or "--votes" in more else ("--votes",)
-        begun.append(Served(folder, *kind, *more, models=MODELS, output=output))
+    def start(*flags, output="votes.csv"):
+        kind = () if "--marks" in flags or "--votes" in flags else ("--votes",)
+        begun.append(Served(folder, *kind, *flags, models=MODELS, output=output))
         return begun[-1]
 
     yield start
@@ -101,12 +101,12 @@ def people(folder, name="votes.csv"):
 def test_twenty_votes(folder, chromium, serve, way):
     """By keys or by touch: what was seen is kept, and no model is named in anything that was sent before the end."""
     page = shown(chromium, serve("--budget", "24"), 1280 if way == "keys" else 320)
-    seen = []
+    pairs = []
     for number in range(20):
         key = "120"[number % 3]
         title = page.until(f"{TITLE}.startsWith('Vote') && {TITLE}") if number else ""
         before = len(people(folder))
-        seen.append([text.split("\n")[0] for text in page.ask(ANSWERS)])
+        pairs.append([text.split("\n")[0] for text in page.ask(ANSWERS)])
         (press if way == "keys" else tap)(page, key)
         page.until(f"{TITLE} !== {title!r} && !document.body.hasAttribute('aria-busy')")
         assert len(people(folder)) == before + 1
@@ -115,7 +115,7 @@ def test_twenty_votes(folder, chromium, serve, way):
     rows = people(folder)
     assert [row["winner"] for row in rows] == [["model_a", "model_b", "tie"][n % 3] for n in range(len(rows))]
     first_lines = [[row[f"answer_{side}"].split("\n")[0] for side in "ab"] for row in rows]
-    assert first_lines == [[text.removeprefix("Answer 1\n") for text in pair] for pair in seen]
+    assert first_lines == [[text.removeprefix("Answer 1\n") for text in pair] for pair in pairs]
     assert len(kept(folder, "votes.csv")) >= len(rows) >= 18
     if not page.ask("document.getElementById('asking').hidden"):
         assert not [name for name in NAMES for body in sent(page) if name in body]
@@ -139,13 +139,13 @@ def test_nothing_is_lost_by_a_kill_after_each_vote(folder, chromium, serve):
 def test_two_tabs_answer_once(folder, chromium, serve):
     """The second vote of a tab that is behind is refused, and it shows the next row."""
     served = serve()
-    page, other = shown(chromium, served), shown(chromium, served)
-    assert page.ask(ANSWERS) == other.ask(ANSWERS)
+    page, second_page = shown(chromium, served), shown(chromium, served)
+    assert page.ask(ANSWERS) == second_page.ask(ANSWERS)
     press(page, "1")
     page.until(f"{TITLE}.startsWith('Vote')")
-    press(other, "2")
-    other.until("document.getElementById('message').textContent.startsWith('too late')")
-    assert other.ask(ANSWERS) == page.ask(ANSWERS)
+    press(second_page, "2")
+    second_page.until("document.getElementById('message').textContent.startsWith('too late')")
+    assert second_page.ask(ANSWERS) == page.ask(ANSWERS)
     assert [row["winner"] for row in people(folder)] == ["model_a"]
 
 
@@ -215,11 +215,11 @@ def test_documents_are_graded_by_keys(tmp_path, chromium, width):
     try:
         page = shown(chromium, served, width)
         heading = "document.querySelector('.answer h3').innerText"
-        count, seen = int(page.ask(heading).split()[-1]), {}
+        count, graded = int(page.ask(heading).split()[-1]), {}
         for number in range(count):
             page.until(f"{heading} === 'Document {number + 1} of {count}' && !document.body.hasAttribute('aria-busy')")
             name = page.ask(ANSWERS)[0].split("\n")[0].removeprefix("On ")
-            seen[name] = number % 4
+            graded[name] = number % 4
             if number == 2:
                 press(page, "3")
                 page.until(f"{heading} === 'Document {number + 2} of {count}'")
@@ -230,7 +230,7 @@ def test_documents_are_graded_by_keys(tmp_path, chromium, width):
                 assert axe.faults(page) == []
             press(page, str(number % 4))
         page.until(f"{TITLE} === 'Query 2' || !document.getElementById('end').hidden")
-        assert json.loads(kept(tmp_path, "grades.csv")[0]["label"]) == seen
+        assert json.loads(kept(tmp_path, "grades.csv")[0]["label"]) == graded
         assert not [name for name in SYSTEMS for body in sent(page) if f"{name}.run" in body]
     finally:
         served.close(kill=True)

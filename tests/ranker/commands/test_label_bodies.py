@@ -29,7 +29,7 @@ def port():
 
 
 def sent(port, first, pieces):
-    """What a client was told, and the number of bytes that it got rid of."""
+    """Send a body; return the reply, and the number of bytes that were taken."""
     count = 0
     with socket.create_connection(("127.0.0.1", port), timeout=10) as client:
         client.sendall(first.replace(b"\n", b"\r\n"))
@@ -37,11 +37,11 @@ def sent(port, first, pieces):
             for piece in pieces:
                 client.sendall(piece)
                 count += len(piece)
-        told = b""
+        reply = b""
         with contextlib.suppress(ConnectionError):
             while part := client.recv(65_536):
-                told += part
-    return told, count
+                reply += part
+    return reply, count
 
 
 def chunks(size):
@@ -64,24 +64,24 @@ def test_a_body_that_is_too_long_is_refused_while_it_arrives(port, method, path,
     """Whatever is asked without the token, and whatever the headers state; nothing of it is kept."""
     body = chunks(100 * MAX_BODY) if "chunked" in stated else iter([PIECE] * (100 * MAX_BODY // len(PIECE)))
     tracemalloc.start()
-    told, count = sent(port, opening(port, method, path, stated), body)
+    reply, count = sent(port, opening(port, method, path, stated), body)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert count < MOST_TAKEN
     assert peak < 8 * MAX_BODY
-    assert told == b"" or told.startswith(b"HTTP/1.1 413 ")  # a reset of the connection may overtake the reply
+    assert reply == b"" or reply.startswith(b"HTTP/1.1 413 ")  # a reset of the connection may overtake the reply
 
 
 @pytest.mark.parametrize("order", [1, -1])
 def test_a_length_that_is_stated_twice_is_refused(port, order):
     """The length of the body beside chunks, in either order: neither is believed, and nothing of the body is read."""
     headers = ["Content-Length: 5", "Transfer-Encoding: chunked"][::order]
-    told, count = sent(port, opening(port, "POST", "/report", *headers), chunks(100 * MAX_BODY))
+    reply, count = sent(port, opening(port, "POST", "/report", *headers), chunks(100 * MAX_BODY))
     assert count < MOST_TAKEN
-    assert told == b"" or told.startswith(b"HTTP/1.1 400 ")
-    told, _ = sent(port, opening(port, "POST", "/report", *headers), [])
-    assert told.startswith(b"HTTP/1.1 400 ")
-    assert b"connection: close" in told.lower()
+    assert reply == b"" or reply.startswith(b"HTTP/1.1 400 ")
+    reply, _ = sent(port, opening(port, "POST", "/report", *headers), [])
+    assert reply.startswith(b"HTTP/1.1 400 ")
+    assert b"connection: close" in reply.lower()
 
 
 def test_a_body_within_the_limit_is_read_however_it_is_sent(port):
@@ -90,6 +90,6 @@ def test_a_body_within_the_limit_is_read_however_it_is_sent(port):
         (["Transfer-Encoding: chunked", "Connection: close"], [b"7\r\ntoken=x\r\n0\r\n\r\n"]),
         (["Content-Length: 7", "Connection: close"], [b"token=x"]),
     ):
-        told, _ = sent(port, opening(port, "POST", "/report", *headers), body)
-        assert told.startswith(b"HTTP/1.1 403 ")
-        assert b"the token is not that of this session" in told
+        reply, _ = sent(port, opening(port, "POST", "/report", *headers), body)
+        assert reply.startswith(b"HTTP/1.1 403 ")
+        assert b"the token is not that of this session" in reply

@@ -16,7 +16,7 @@ DOCUMENTS = [f"d{n}" for n in range(60)]
 
 
 def grade(query, document):
-    """What a person says of a document: of the same topic or not."""
+    """Grade a document as a person would: of the same topic or not."""
     return 3 * (int(document[1:]) % 7 == query % 7)
 
 
@@ -35,8 +35,8 @@ def write_search(folder):
         lines = []
         for query in range(FOUND):
             right = [name for name in DOCUMENTS if grade(query, name)]
-            others = [name for name in DOCUMENTS if not grade(query, name)]
-            ranked = [*others[query : query + wrong], *right, *others[20:]][:15]
+            ungraded = [name for name in DOCUMENTS if not grade(query, name)]
+            ranked = [*ungraded[query : query + wrong], *right, *ungraded[20:]][:15]
             lines += [f"q{query} Q0 {name} {n + 1} {20 - n} {system}\n" for n, name in enumerate(ranked)]
         (folder / f"{system}.run").write_text("".join(lines))
 
@@ -51,9 +51,9 @@ def folder(tmp_path):
 FILES = {"pool": "queries.jsonl", "models": MODELS, "output": "grades.csv"}
 
 
-def graded(folder, keys, *more):
+def graded(folder, keys, *flags):
     """A session of grades: exit status, stdout, stderr."""
-    return plain(folder, keys, "--task", "ranking", "--documents", "corpus.jsonl", *more, **FILES)
+    return plain(folder, keys, "--task", "ranking", "--documents", "corpus.jsonl", *flags, **FILES)
 
 
 DOCUMENT = re.compile(r"(What of topic (\d)\?)\n\nDocument (\d+) of (\d+): (?:On )?(d\d+)\n")
@@ -72,8 +72,8 @@ def test_each_grade_is_kept(folder):
     for number in range(1, count + 1):
         assert waiting[:3] == (topic, number, count)
         out = graded(folder, [str(grade(topic, waiting[3])), "q"])[1]
-        shown, following = asked(out)
-        assert shown == waiting != following
+        question, following = asked(out)
+        assert question == waiting != following
         waiting = following
         (row,) = [row for row in kept(folder, "grades.csv") if row["label"]] or [None]
         assert (row is None) == (number < count)
@@ -144,10 +144,10 @@ def test_a_session_and_its_report_say_the_same(folder, monkeypatch, rank_models)
     assert "left out: 3 rows that no model answers" in err
     assert "1 of 60 documents are shown by their names: corpus.jsonl lacks them" in err
     monkeypatch.chdir(folder)
-    status, found, _ = rank_models(*shlex.split(command)[1:], "--format", "json")
+    status, output, _ = rank_models(*shlex.split(command)[1:], "--format", "json")
     assert status == 0
     assert "--metric ndcg@10:judged" in command
-    decision = json.loads(found)["decision"]
+    decision = json.loads(output)["decision"]
     assert len(decision["rows"]) == 2
     assert [model["name"] for model in decision["models"]] == ["good", "fair", "poor"]
     assert "good (P(best)" in out.splitlines()[-4]
@@ -176,8 +176,8 @@ def test_documents_are_for_rankings(folder):
     """Labels have none; and a cell of grades that is broken is named."""
     (folder / "labels.csv").write_text("id,prediction\n" + "".join(f"q{n},{'ab'[n % 2]}\n" for n in range(QUERIES)))
     (folder / "others.csv").write_text("id,prediction\n" + "".join(f"q{n},a\n" for n in range(QUERIES)))
-    given = {**FILES, "models": ("labels.csv", "others.csv")}
-    status, _, err = plain(folder, ["q"], "--documents", "corpus.jsonl", **given)
+    options = {**FILES, "models": ("labels.csv", "others.csv")}
+    status, _, err = plain(folder, ["q"], "--documents", "corpus.jsonl", **options)
     assert (status, "`--documents` is for rankings" in err) == (2, True)
     graded(folder, ["1", "q"])
     (row,) = kept(folder, "grades.csv")
@@ -194,9 +194,9 @@ def test_documents_are_for_rankings(folder):
 def test_the_page_grades_as_the_terminal_does(folder, monkeypatch):
     """The same documents in the same order, without a model's name; undo, a grade that is none, and the end."""
     count = asked(graded(folder, ["q"])[1])[0][2]
-    shown = [name for *_, name in asked(graded(folder, ["1"] * (count - 1) + ["q"])[1])]
+    names = [name for *_, name in asked(graded(folder, ["1"] * (count - 1) + ["q"])[1])]
     (folder / "grades.csv").unlink()
-    seen = []
+    pages = []
 
     def visit(page):
         state = page.state()
@@ -205,12 +205,12 @@ def test_the_page_grades_as_the_terminal_does(folder, monkeypatch):
         for _ in range(count - 1):
             (answer,) = state["row"]["answers"]
             assert not [name for name in NAMES if name in json.dumps(state["row"])]
-            assert answer["title"] == f"Document {len(seen) + 1} of {count}"
-            seen.append(answer["text"].split("\n")[0].removeprefix("On "))
+            assert answer["title"] == f"Document {len(pages) + 1} of {count}"
+            pages.append(answer["text"].split("\n")[0].removeprefix("On "))
             state = page.change("answer", "1")
         assert page.change("answer", "7", status=409)["message"].startswith("`label` must be one of")
         last = page.change("undo")["row"]["answers"][0]
-        assert last["text"].split("\n")[0].removeprefix("On ") == shown[count - 2]
+        assert last["text"].split("\n")[0].removeprefix("On ") == names[count - 2]
 
     assert served_in(folder, monkeypatch, visit)("--task", "ranking", "--documents", "corpus.jsonl", **FILES) == 0
-    assert seen == shown[: count - 1]
+    assert pages == names[: count - 1]

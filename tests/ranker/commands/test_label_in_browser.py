@@ -32,8 +32,8 @@ def serve(folder):
     """Starts the program; none outlives its test."""
     begun = []
 
-    def start(*more, **given):
-        begun.append(Served(folder, *more, **given))
+    def start(*flags, **options):
+        begun.append(Served(folder, *flags, **options))
         return begun[-1]
 
     yield start
@@ -110,13 +110,13 @@ def test_fifteen_rows_by_clicks_and_keys_make_the_file_of_the_terminal(folder, c
             page.ask("history.back()")
             page.until(f"document.getElementById('row-title')?.textContent && {ROW} === {json.dumps(before)}")
         if number == 7:
-            other = chromium.tab()
-            other.open(served.address)
-            other.until(f"{ROW} === {json.dumps(page.ask(ROW))}")
+            other_tab = chromium.tab()
+            other_tab.open(served.address)
+            other_tab.until(f"{ROW} === {json.dumps(page.ask(ROW))}")
         if number == 10:  # the other tab is three changes behind
-            press(other, "2")
-            other.until("document.getElementById('message').textContent.startsWith('too late')")
-            assert other.ask(ROW) == page.ask(ROW)
+            press(other_tab, "2")
+            other_tab.until("document.getElementById('message').textContent.startsWith('too late')")
+            assert other_tab.ask(ROW) == page.ask(ROW)
             assert len(kept(folder)) == count
         if number == 12:
             before = page.ask(ROW)
@@ -127,16 +127,16 @@ def test_fifteen_rows_by_clicks_and_keys_make_the_file_of_the_terminal(folder, c
             served = serve("--budget", "15")
             page.open(served.address)
             page.until(f"{ROW} === {json.dumps(before)}")
-    rest = 0
+    remaining = 0
     while len([row for row in kept(folder) if row["label"]]) < 15:
         press(page, "1")
-        rest, count = rest + 1, count + 1
+        remaining, count = remaining + 1, count + 1
         page.until(f"{TITLE} === 'Row {count + 1}' || {TITLE}.startsWith('The budget is spent. ')")
     assert "budget of 15 answers is spent" in page.ask("document.body.innerText")
     click(page, "Close the session")
     page.until(f"{TITLE} === 'The session is closed'")
     assert served.close()[0] == 0
-    status, _, err = plain(folder, [*entries, *("1" * rest)], "--budget", "15", output="terminal.csv")
+    status, _, err = plain(folder, [*entries, *("1" * remaining)], "--budget", "15", output="terminal.csv")
     assert (status, err) == (0, "")
     assert timeless(folder) == timeless(folder, "terminal.csv")
 
@@ -190,8 +190,8 @@ def test_a_page_of_another_origin_reads_and_writes_nothing(folder, chromium, ser
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Evil) as evil:
         threading.Thread(target=evil.serve_forever, daemon=True).start()
         for host in ("127.0.0.1", "localhost"):
-            other = chromium.tab()
-            other.open(f"http://{host}:{evil.server_port}/")
+            other_tab = chromium.tab()
+            other_tab.open(f"http://{host}:{evil.server_port}/")
             change = json.dumps({"step": 1, "action": "answer", "label": "good"})
             authorized = {"authorization": f"Bearer {token}", "content-type": "application/json"}
             for path, options in (
@@ -202,23 +202,23 @@ def test_a_page_of_another_origin_reads_and_writes_nothing(folder, chromium, ser
                 ("/change", {"method": "POST", "body": change, "headers": authorized}),
                 ("/report", {"method": "POST", "body": f"token={token}", "mode": "no-cors"}),
             ):
-                read = f"fetch({json.dumps(root + path)}, {json.dumps(options)}).then(r => r.text()).catch(() => '')"
-                assert other.ask(read) == ""
+                text = f"fetch({json.dumps(root + path)}, {json.dumps(options)}).then(r => r.text()).catch(() => '')"
+                assert other_tab.ask(text) == ""
             name = change[:-1] + ', "a": "'  # a form's way to send JSON
             for path in ("/change", "/report"):
-                other.ask(f"document.body.insertAdjacentHTML('beforeend', `<form method=post target=frame "
+                other_tab.ask(f"document.body.insertAdjacentHTML('beforeend', `<form method=post target=frame "
                           f"enctype='text/plain' action='{root}{path}'><input name='{name}' value='\"}}'></form>`),"
                           "document.forms[document.forms.length - 1].submit()")  # fmt: skip
-            other.ask(f"frames[0].location = {json.dumps(served.address)}")
-            other.until("(() => { try { return frames[0].document === null } catch { return true } })()")
-            assert other.ask("frames[0].length") == 0
+            other_tab.ask(f"frames[0].location = {json.dumps(served.address)}")
+            other_tab.until("(() => { try { return frames[0].document === null } catch { return true } })()")
+            assert other_tab.ask("frames[0].length") == 0
         evil.shutdown()
     port = root.rsplit(":", 1)[1]
     rebound = chromium.tab()
     rebound.open(f"http://rebind.example:{port}/#{token}")
     assert rebound.ask("document.body.innerText") == "this server has no such name"
-    read = f"fetch('/state', {{headers: {{authorization: 'Bearer {token}'}}}}).then(r => r.text()).catch(() => '')"
-    assert rebound.ask(read) == ""
+    text = f"fetch('/state', {{headers: {{authorization: 'Bearer {token}'}}}}).then(r => r.text()).catch(() => '')"
+    assert rebound.ask(text) == ""
     assert (folder / "labels.csv").read_bytes() == before
     press(page, "2")
     wait_for_row(page, 3)
@@ -275,8 +275,8 @@ def test_it_can_be_used_with_fingers_and_by_screen_readers(folder, chromium, ser
     nodes = [node for node in page.call("Accessibility.getFullAXTree")["nodes"] if not node["ignored"]]
     names = {node["name"]["value"] for node in nodes if node["role"]["value"] == "button"}
     assert {"bad", "good", "Cannot tell", "Skip for now", "Undo"} <= names
-    live = {node["role"]["value"] for node in nodes for item in node.get("properties", ())
-            if item["name"] == "live" and item["value"]["value"] in ("polite", "assertive")}  # fmt: skip
+    live = {node["role"]["value"] for node in nodes for attribute in node.get("properties", ())
+            if attribute["name"] == "live" and attribute["value"]["value"] in ("polite", "assertive")}  # fmt: skip
     assert {"alert", "paragraph", "status"} <= live
 
 
@@ -405,10 +405,10 @@ def test_a_part_of_a_passage_is_taken_by_selecting_it(folder, chromium, serve):
 @pytest.mark.parametrize("kind", ["labels", "texts"])
 def test_axe_finds_no_serious_fault(folder, chromium, serve, kind, scheme):
     """In no state of the page: a row is asked, predictions are shown, something is wrong, the end, after it."""
-    more, models = ((), {}) if kind == "labels" else (TEXT, {"models": MODELS})
+    flags, models = ((), {}) if kind == "labels" else (TEXT, {"models": MODELS})
     if models:
         write_texts(folder)
-    served = serve("--budget", "2", *more, **models)
+    served = serve("--budget", "2", *flags, **models)
     page = chromium.tab()
     page.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
 

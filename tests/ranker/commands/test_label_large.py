@@ -15,21 +15,21 @@ TEXTS = [
     (f"The {WHO[n % 7]} near the {WHO[n // 7 % 7]}s saw {n} birds.", f"The {WHO[n // 7 % 7]}s saw {n} birds.")
     for n in range(ROWS)
 ]
-MODELS = [str(load_suite(["hans-sub-mini"]).models[at].source.path) for at in (0, -1)]
+MODELS = [str(load_suite(["hans-sub-mini"]).models[index].source.path) for index in (0, -1)]
 SAID = f"the models first predict {FIRST} of the {ROWS} rows of the pool"
 
 
 @pytest.fixture
-def asked(monkeypatch):
-    """What models are asked from now on: the texts of each order, one for each model that was loaded."""
-    found = []
+def calls(monkeypatch):
+    """Record the texts of each order from now on, one for each model that was loaded."""
+    calls = []
     answered = worker.answer_blocks
     monkeypatch.setattr(
         worker, "answer_blocks", lambda model, name, order, advance: (
-            found.append([row.segments for row in order.examples]) or answered(model, name, order, advance)
+            calls.append([row.segments for row in order.examples]) or answered(model, name, order, advance)
         ),
     )  # fmt: skip
-    return found
+    return calls
 
 
 @pytest.fixture
@@ -55,33 +55,33 @@ def run(rank_models, monkeypatch):
     return called
 
 
-def label(run, output="labels.csv", keys="1q", **given):
+def label(run, output="labels.csv", keys="1q", **options):
     """A session: the texts that it showed, and what it said on stderr."""
-    out, err = run("label", "--pool", "pool.csv", "-o", output, keys=keys, **given)
+    out, err = run("label", "--pool", "pool.csv", "-o", output, keys=keys, **options)
     return [text for text in TEXTS if all(segment in out for segment in text)], err
 
 
 @pytest.mark.more
-def test_models_are_asked_about_a_thousand_rows_first(folder, run, asked):
+def test_models_are_asked_about_a_thousand_rows_first(folder, run, calls):
     """Seeded ones, the same for all models and in every store; in the next session none, and no model is loaded."""
     first, err = label(run)
     assert err.startswith(SAID)
-    assert [len(rows) for rows in asked] == [FIRST, FIRST]
-    assert asked[0] == asked[1]
-    assert set(asked[0]) < set(TEXTS)
-    assert asked[0] != TEXTS[:FIRST]
+    assert [len(rows) for rows in calls] == [FIRST, FIRST]
+    assert calls[0] == calls[1]
+    assert set(calls[0]) < set(TEXTS)
+    assert calls[0] != TEXTS[:FIRST]
     assert len(first) == 2
-    assert set(first) <= set(asked[0])
-    kept = list(asked)
-    asked.clear()
+    assert set(first) <= set(calls[0])
+    before = list(calls)
+    calls.clear()
     again, err = label(run, output="other.csv", store="other")
     assert (again, err.startswith(SAID)) == (first, True)  # a busy machine adds a line with the seconds that it takes
-    assert asked == kept
-    asked.clear()
+    assert calls == before
+    calls.clear()
     going_on, err = label(run, keys="q")
     assert going_on == first[1:]  # it goes on with the row that waits
     assert err.startswith(SAID)
-    assert asked == []
+    assert calls == []
     code = "import sys\nfrom ranker.cli import main\ntry: main()\nfinally: assert 'torch' not in sys.modules"
     done = subprocess.run(
         [sys.executable, "-c", code, "label", "--pool", "pool.csv", "-o", "labels.csv", "--models", *MODELS, "--store",
@@ -91,20 +91,20 @@ def test_models_are_asked_about_a_thousand_rows_first(folder, run, asked):
 
 
 @pytest.mark.more
-def test_once_all_rows_are_predicted_all_are_used(folder, run, asked):
+def test_once_all_rows_are_predicted_all_are_used(folder, run, calls):
     """Rows that others have labelled are always among them, and answers that were given before stay."""
     label(run)
-    rest = min({*TEXTS} - {*asked[0]})
+    remaining = min({*TEXTS} - {*calls[0]})
     with (folder / "others.csv").open("w") as file:
-        file.write("premise,hypothesis,label\n" + ",".join(rest) + ",entailment\n")
-    asked.clear()
+        file.write("premise,hypothesis,label\n" + ",".join(remaining) + ",entailment\n")
+    calls.clear()
     _, err = run("label", "--pool", "pool.csv", "-o", "labels.csv", "--labelled", "others.csv", keys="q")
     assert err.startswith(f"the models first predict {FIRST + 1} of the {ROWS} rows")
-    assert asked == [[rest], [rest]]
-    asked.clear()
+    assert calls == [[remaining], [remaining]]
+    calls.clear()
     run("run", "--data", "others.csv", "--pool", "pool.csv", "--attribution", "none")
-    assert [len(rows) for rows in asked] == [ROWS - FIRST - 1] * 2
-    asked.clear()
+    assert [len(rows) for rows in calls] == [ROWS - FIRST - 1] * 2
+    calls.clear()
     _, err = label(run, keys="2q")
-    assert (err, asked) == ("", [])
+    assert (err, calls) == ("", [])
     assert len((folder / "labels.csv").read_text().splitlines()) == 3

@@ -21,8 +21,8 @@ def write_sets(folder):
     truth = {f"Row {n}": [label for label in LABELS if rng.random() < 0.4] for n in range(ROWS)}
     (folder / "pool.csv").write_text("id,text\n" + "".join(f"r{n},{text}\n" for n, text in enumerate(truth)))
     for name, wrong in zip(MODELS, (0.1, 0.3, 0.5), strict=True):
-        said = [[label for label in LABELS if (label in has) != (rng.random() < wrong)] for has in truth.values()]
-        lines = "".join(f"r{n},{';'.join(labels) or '[]'}\n" for n, labels in enumerate(said))
+        predicted = [[label for label in LABELS if (label in has) != (rng.random() < wrong)] for has in truth.values()]
+        lines = "".join(f"r{n},{';'.join(labels) or '[]'}\n" for n, labels in enumerate(predicted))
         (folder / name).write_text(f"id,prediction\n{lines}")
     return truth
 
@@ -34,9 +34,9 @@ def folder(tmp_path):
     return tmp_path
 
 
-def ticked(folder, keys, *more):
+def ticked(folder, keys, *flags):
     """A session: exit status, stdout, stderr."""
-    return plain(folder, keys, *SETS, *more, models=MODELS)
+    return plain(folder, keys, *SETS, *flags, models=MODELS)
 
 
 ROW = re.compile(r"^Row \d+$", re.MULTILINE)
@@ -58,9 +58,9 @@ def test_boxes_are_ticked_by_keys(folder, monkeypatch, rank_models):
     assert "[]" in {row["label"] for row in rows}
     (command,) = [line.removeprefix("report: ") for line in out.splitlines() if line.startswith("report: ")]
     monkeypatch.chdir(folder)
-    status, found, err = rank_models(*shlex.split(command)[1:], "--format", "json")
+    status, output, err = rank_models(*shlex.split(command)[1:], "--format", "json")
     assert status == 0, err
-    decision = json.loads(found)["decision"]
+    decision = json.loads(output)["decision"]
     assert len(decision["rows"]) == 6
     assert decision["models"][0]["name"] == out.split("(P(best)")[0].split()[-1]
 

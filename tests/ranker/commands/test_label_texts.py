@@ -31,8 +31,8 @@ def write_texts(folder, rows=ROWS):
     truth = [rng.choice(WORDS, 6).tolist() for _ in range(rows)]
     (folder / "pool.csv").write_text("id,text\n" + "".join(f"{n},Document {n}\n" for n in range(rows)))
     for name, wrong in zip(MODELS, (0.1, 0.4, 0.8), strict=True):
-        said = [" ".join(str(rng.choice(WORDS)) if rng.random() < wrong else w for w in words) for words in truth]
-        (folder / name).write_text("id,prediction\n" + "".join(f"{n},{text}\n" for n, text in enumerate(said)))
+        answers = [" ".join(str(rng.choice(WORDS)) if rng.random() < wrong else w for w in words) for words in truth]
+        (folder / name).write_text("id,prediction\n" + "".join(f"{n},{text}\n" for n, text in enumerate(answers)))
     (folder / "truth.json").write_text(json.dumps({f"Document {n}": " ".join(w) for n, w in enumerate(truth)}))
     return folder
 
@@ -43,15 +43,15 @@ def text_folder(tmp_path):
     return write_texts(tmp_path)
 
 
-def typed(folder, answers, *more, **given):
+def typed(folder, answers, *flags, **options):
     """A session on a terminal in which each answer is typed: exit status, stdout, stderr."""
     keys = [key for answer in answers for key in (("t", answer) if len(answer) > 1 else (answer,))]
-    return plain(folder, keys, *TEXT, *more, models=MODELS, **given)
+    return plain(folder, keys, *TEXT, *flags, models=MODELS, **options)
 
 
-def batch(folder, count, *more, output="batch.csv"):
+def batch(folder, count, *flags, output="batch.csv"):
     """Texts of the rows that `--batch` writes."""
-    status, _, err = plain(folder, "", *TEXT, "--batch", str(count), *more, models=MODELS, output=output)
+    status, _, err = plain(folder, "", *TEXT, "--batch", str(count), *flags, models=MODELS, output=output)
     assert status == 0, err
     return [row["text"] for row in kept(folder, output)]
 
@@ -61,12 +61,12 @@ def batch(folder, count, *more, output="batch.csv"):
 def test_typed_texts_make_the_file_that_a_filled_batch_is(folder, rule):
     """The same rows in the same order with the same texts: `--data` ranks by both alike; one tells what picked them."""
     truth = json.loads((folder / "truth.json").read_text())
-    asked = batch(folder, 5, "--rule", rule)
-    status, out, err = typed(folder, [*(truth[text] for text in asked), "q"], "--rule", rule)
+    chosen_rows = batch(folder, 5, "--rule", rule)
+    status, out, err = typed(folder, [*(truth[text] for text in chosen_rows), "q"], "--rule", rule)
     assert (status, err) == (0, "")
-    assert "your answer: " + truth[asked[0]] in out
+    assert "your answer: " + truth[chosen_rows[0]] in out
     rows = kept(folder)
-    assert [row["text"] for row in rows] == asked
+    assert [row["text"] for row in rows] == chosen_rows
     assert [row["picked"] for row in rows] == [rule] * 5
     with (folder / "filled.csv").open("w", newline="") as file:
         writer = csv.DictWriter(file, ["id", "text", "label"])
@@ -75,12 +75,12 @@ def test_typed_texts_make_the_file_that_a_filled_batch_is(folder, rule):
     same = [{name: row[name] for name in ("id", "text", "label")} for row in rows]
     assert same == kept(folder, "filled.csv")
     with contextlib.chdir(folder):
-        found = [
+        rankings = [
             decide(load_suite(list(MODELS)), RowsFile(Path(name), task=TextTask("text")), pool="pool.csv",
                    runtime=Runtime(store=None))
             for name in ("labels.csv", "filled.csv")
         ]  # fmt: skip
-    typed_in, filled = (ranking.decision for ranking in found)
+    typed_in, filled = (ranking.decision for ranking in rankings)
     assert (typed_in.names[0], typed_in.names, typed_in.p_beats) == ("one", filled.names, filled.p_beats)
     assert (typed_in.picked, filled.picked) == ((0, 0) if rule == "random" else (5, 0))
     assert [model.expected is None for model in typed_in.models] == [rule != "random"] * 3
@@ -105,10 +105,10 @@ def test_a_session_says_what_a_decision_by_its_answers_says(folder, rows):
         )
         ranking = decide(list(MODELS), RowsFile(Path("four.csv"), task=task), pool="pool.csv", runtime=runtime)
     by_name = {model.name: model.p_best for model in ranking.decision.models}
-    found = session.ranking()
-    assert [model.name for model in found.models] == [model.name for model in ranking.decision.models]
-    assert [model.p_best for model in found.models] == [by_name[model.name] for model in found.models]
-    assert found.labels == {}
+    new_ranking = session.ranking()
+    assert [model.name for model in new_ranking.models] == [model.name for model in ranking.decision.models]
+    assert [model.p_best for model in new_ranking.models] == [by_name[model.name] for model in new_ranking.models]
+    assert new_ranking.labels == {}
     assert session.predictions_for(answered[0]).keys() == {"one", "two", "three"}
     assert session.undo() == answered[-1]
     assert session.next() == answered[-1]
@@ -153,8 +153,8 @@ def test_what_is_no_answer_is_said_and_the_row_waits(folder):
     status, out, err = plain(folder, ["t", "", "t", "a\0b", "t", "x" * 41, "t", "fine", "q"], *TEXT, "--config",
                              "limits.toml", models=MODELS)  # fmt: skip
     assert (status, err) == (0, "")
-    for said in ("a row needs a reference", "cannot hold '\\x00'", "at most 40 characters", "your answer: fine"):
-        assert said in out
+    for text in ("a row needs a reference", "cannot hold '\\x00'", "at most 40 characters", "your answer: fine"):
+        assert text in out
     assert [row["label"] for row in kept(folder)] == ["fine"]
     for name in MODELS:
         (folder / name).write_text("id,prediction\n" + "".join(f"{n},{1 + n % 5}\n" for n in range(ROWS)))
@@ -168,11 +168,11 @@ def test_what_is_no_answer_is_said_and_the_row_waits(folder):
 
 
 def test_tags_are_typed_on_a_terminal_and_marked_on_the_page(folder, monkeypatch):
-    """A tag for each token of the row; another number of tags is refused. The page has tokens, and types of answers."""
+    """A row takes a tag for each token and refuses another number; the page has tokens, and types of answers."""
     (folder / "pool.csv").write_text("id,text\n" + "".join(f"{n},Ann saw town {n}\n" for n in range(ROWS)))
     tags = ["O O B-LOC O", "B-PER O O O"]
-    for at, name in enumerate(MODELS[:2]):
-        lines = (f"{n},{tags[(n + at) % 2]}\n" for n in range(ROWS))
+    for index, name in enumerate(MODELS[:2]):
+        lines = (f"{n},{tags[(n + index) % 2]}\n" for n in range(ROWS))
         (folder / name).write_text("id,prediction\n" + "".join(lines))
     status, out, err = plain(
         folder, ["t", "B-PER O", "t", "[" * 50_000, "t", "B-PER O B-LOC O", "q"], "--task", "tags", models=MODELS[:2]
@@ -185,7 +185,7 @@ def test_tags_are_typed_on_a_terminal_and_marked_on_the_page(folder, monkeypatch
     def visit(client):
         state = client.state()
         assert state["row"]["tokens"] == state["row"]["segments"][0]["pieces"][0]["text"].split(" ")
-        assert [(of["label"], of["key"]) for of in state["types"]] == [("LOC", "1"), ("PER", "2")]
+        assert [(span_type["label"], span_type["key"]) for span_type in state["types"]] == [("LOC", "1"), ("PER", "2")]
         client.change("answer", '["O", "O", "O", "O"]')
 
     assert served_in(folder, monkeypatch, visit)("--task", "tags", models=MODELS[:2], output="page.csv") == 0
@@ -219,8 +219,8 @@ def test_the_page_keeps_what_the_terminal_keeps(folder, monkeypatch):
 
 
 @pytest.mark.more
-@pytest.mark.parametrize("more", [(), ("--metric", "rouge-1")])
-def test_the_page_ends_with_the_report(folder, monkeypatch, capsys, more):
+@pytest.mark.parametrize("flags", [(), ("--metric", "rouge-1")])
+def test_the_page_ends_with_the_report(folder, monkeypatch, capsys, flags):
     """By ANCHORS and the metric that rows were chosen by; the command that is printed makes it, too."""
     truth = json.loads((folder / "truth.json").read_text())
     reports = []
@@ -235,9 +235,9 @@ def test_the_page_ends_with_the_report(folder, monkeypatch, capsys, more):
         assert reply.status_code == 200, reply.text
         reports.append((reply.text, client.server.session.request.report_command))
 
-    assert served_in(folder, monkeypatch, visit)(*TEXT, "--budget", "4", *more, models=MODELS) == 0
+    assert served_in(folder, monkeypatch, visit)(*TEXT, "--budget", "4", *flags, models=MODELS) == 0
     ((page, command),) = reports
-    metric = more[-1].upper() if more else "ROUGE-L"
+    metric = flags[-1].upper() if flags else "ROUGE-L"
     assert "ANCHORS puts one first" in page
     assert metric in page
     assert shlex.split(command)[:2] == ["rank-models", "--data"]
@@ -250,7 +250,7 @@ def test_the_page_ends_with_the_report(folder, monkeypatch, capsys, more):
 def test_several_lines_come_back_as_they_were_typed(folder, monkeypatch):
     """From the file, in the next session, however the browser ends its lines; a list is several references."""
     answers = ["one\r\ntwo\n\nthree", "[sic] a town", '["a hill", "the hill"]', 'say "so", then']
-    seen = []
+    texts = []
 
     def visit(client):
         client.state()
@@ -259,16 +259,16 @@ def test_several_lines_come_back_as_they_were_typed(folder, monkeypatch):
 
     def visit_again(client):
         session = client.server.session
-        seen.extend(line.event.label for line in session.labelling.lines)
+        texts.extend(line.event.label for line in session.labelling.lines)
         client.state()
         client.change("answer", "last")
 
     serve = served_in(folder, monkeypatch, visit)
     assert serve(*TEXT, models=MODELS) == 0
-    written = (folder / "labels.csv").read_bytes()
+    content = (folder / "labels.csv").read_bytes()
     assert served_in(folder, monkeypatch, visit_again)(*TEXT, models=MODELS) == 0
-    assert seen == [("one\ntwo\n\nthree",), ("[sic] a town",), ("a hill", "the hill"), ('say "so", then',)]
-    assert (folder / "labels.csv").read_bytes().startswith(written)
+    assert texts == [("one\ntwo\n\nthree",), ("[sic] a town",), ("a hill", "the hill"), ('say "so", then',)]
+    assert (folder / "labels.csv").read_bytes().startswith(content)
 
 
 def test_answers_are_compared_on_some_rows_of_a_large_pool(folder):
@@ -277,12 +277,12 @@ def test_answers_are_compared_on_some_rows_of_a_large_pool(folder):
     (folder / "pool.csv").write_text("id,text\n" + "".join(f"{n},Document {n}\n" for n in rows))
     for name in MODELS:
         (folder / name).write_text("id,prediction\n" + "".join(f"{n},{name} {n % 7}\n" for n in rows))
-    said = f"answers are compared on {len(rows) - 20} of the {len(rows)} rows of the pool, among which rows are chosen"
+    text = f"answers are compared on {len(rows) - 20} of the {len(rows)} rows of the pool, among which rows are chosen"
     status, out, err = typed(folder, ["a dog", "q"])
-    assert (status, err.strip()) == (0, said)
-    again, other, err = typed(folder, ["q"])
-    assert (again, err.strip()) == (0, said)
-    assert other.split("Document")[-1] == out.split("Document")[-1]
+    assert (status, err.strip()) == (0, text)
+    again, second_output, err = typed(folder, ["q"])
+    assert (again, err.strip()) == (0, text)
+    assert second_output.split("Document")[-1] == out.split("Document")[-1]
     status, _, err = plain(
         folder, "", *TEXT, "--batch", f"{len(rows) - 10}", "--rule", "random", models=MODELS, output="b.csv"
     )
@@ -306,7 +306,7 @@ def test_the_report_of_numbers_names_both_ends_of_their_range(folder, rank_model
 
 
 def test_rows_that_share_one_text_are_asked_one_by_one(folder):
-    """Their ids tell them apart, on the terminal and in the file that goes on."""
+    """Ids tell the rows apart, on the terminal and in the file that goes on."""
     pool = folder / "pool.csv"
     pool.write_text("id,text\n" + "".join(f"{n},Describe the picture.\n" for n in range(ROWS)))
     status, _, err = typed(folder, ["dog cat", "cow town", "q"])
@@ -322,14 +322,14 @@ def write_systems(folder, seed, rows=150):
     rng = np.random.default_rng([94, seed])
     truth = [rng.choice(WORDS, 8).tolist() for _ in range(rows)]
     (folder / "pool.csv").write_text("id,text\n" + "".join(f"{n},Document {n}\n" for n in range(rows)))
-    said = {}
+    answers = {}
     for system, wrong in enumerate(rng.uniform(0.1, 0.6, 5).tolist()):
         texts = [" ".join(str(rng.choice(WORDS)) if rng.random() < wrong else w for w in words) for words in truth]
-        said[f"system-{system}"] = texts
+        answers[f"system-{system}"] = texts
         (folder / f"system-{system}.csv").write_text(
             "id,prediction\n" + "".join(f"{n},{text}\n" for n, text in enumerate(texts))
         )
-    return [" ".join(words) for words in truth], said
+    return [" ".join(words) for words in truth], answers
 
 
 @pytest.mark.parametrize("count", [2, pytest.param(60, marks=pytest.mark.soak)])
@@ -338,8 +338,8 @@ def test_sessions_of_texts_end_in_time(tmp_path, monkeypatch, count):
     monkeypatch.chdir(tmp_path)
     task, lost, lengths = TextTask("text"), [], []
     for seed in range(count):
-        truth, said = write_systems(tmp_path, seed)
-        models = load_suite([f"{name}.csv" for name in said])
+        truth, answers = write_systems(tmp_path, seed)
+        models = load_suite([f"{name}.csv" for name in answers])
         settings = LabelSettings(rule="order", shortfall=LOST_IN_SESSION)
         session = label(models, RowsFile(Path("pool.csv")), task=task, settings=settings, runtime=Runtime(store=None))
         while not session.ranking().loses_little and len(session.lines) < 50:
@@ -351,7 +351,7 @@ def test_sessions_of_texts_end_in_time(tmp_path, monkeypatch, count):
         decision = decide(models, RowsFile(Path("labels.csv"), task=task), pool="pool.csv",
                           runtime=Runtime(store=None)).decision  # fmt: skip
         assert [model.name for model in ranking.models] == list(decision.names)
-        values = {name: task.judge(texts, [(text,) for text in truth]).mean() for name, texts in said.items()}
+        values = {name: task.judge(texts, [(text,) for text in truth]).mean() for name, texts in answers.items()}
         lost.append(max(values.values()) - values[ranking.models[0].name])
         lengths.append(len(ids))
     assert min(lengths) >= 5

@@ -32,13 +32,13 @@ class Client:
         self.http = TestClient(server.app(), base_url=ORIGIN, headers={**headers, **overrides})
 
     def state(self):
-        """What the page shows."""
+        """Return what the page shows."""
         state = self.http.get("/state").json()
         self.step = state["step"]
         return state
 
     def change(self, action, label="", status=200):
-        """What the page shows after a change."""
+        """Return what the page shows after a change."""
         reply = self.http.post("/change", json={"step": self.step, "action": action, "label": label})
         assert reply.status_code == status, reply.text
         state = reply.json()
@@ -54,10 +54,10 @@ def served_in(folder, monkeypatch, visit):
         session.keep()
         visit(Client(server))
 
-    def run(*more, **given):
+    def run(*flags, **options):
         monkeypatch.setattr(label_web, "serve", serve)
         with contextlib.chdir(folder), pytest.raises(SystemExit) as stop:
-            main(arguments("--web", *more, **given))
+            main(arguments("--web", *flags, **options))
         return stop.value.code or 0
 
     return run
@@ -67,8 +67,8 @@ def served_in(folder, monkeypatch, visit):
 def served(folder, monkeypatch):
     """Runs the command as `served_in` does."""
 
-    def run(visit, *more, **given):
-        return served_in(folder, monkeypatch, visit)(*more, **given)
+    def run(visit, *flags, **options):
+        return served_in(folder, monkeypatch, visit)(*flags, **options)
 
     run.folder = folder
     return run
@@ -124,16 +124,16 @@ def test_reloads_and_second_tabs_lose_and_double_nothing(served):
     def visit(client):
         first = client.state()
         assert client.state() == first
-        other = Client(client.server)
-        other.state()
+        other_client = Client(client.server)
+        other_client.state()
         second = client.change("answer", "bad")
-        late = other.change("answer", "good", status=409)
+        late = other_client.change("answer", "good", status=409)
         assert "too late" in late.pop("message")
         assert late == second
         client.step = 0  # the reply was lost, and the request is sent again
         assert client.change("answer", "bad", status=409)["row"] == second["row"]
         assert [row["label"] for row in kept(served.folder)] == ["bad"]
-        other.change("answer", "good")
+        other_client.change("answer", "good")
         assert [row["label"] for row in kept(served.folder)] == ["bad", "good"]
 
     assert served(visit) == 0
@@ -160,16 +160,16 @@ def test_predictions_are_shown_after_the_answer_alone(served):
 def test_what_models_looked_at_is_shown_after_their_predictions(served, monkeypatch):
     """On a page of its own, by the terminal's call, without factors; nothing of it is there before."""
 
-    asked = []
+    examples = []
 
     def looked_at(models, row, *, task, evidence, runtime):
-        asked.append((row.segments[0], evidence.factors))
+        examples.append((row.segments[0], evidence.factors))
         return dataclasses.replace(toy().examples[0], factors=())
 
     def visit(client):
         def ask():
-            data = {"token": client.server.token}
-            return client.http.post("/attributions", data=data, headers={"content-type": FORM})
+            fields = {"token": client.server.token}
+            return client.http.post("/attributions", data=fields, headers={"content-type": FORM})
 
         answered = texts(client.state())
         client.change("answer", "bad")
@@ -180,7 +180,7 @@ def test_what_models_looked_at_is_shown_after_their_predictions(served, monkeypa
         monkeypatch.setattr("ranker.runs.explain.explain", looked_at)
         page = ask()
         assert page.status_code == 200
-        assert asked == [(answered[0], ())]
+        assert examples == [(answered[0], ())]
         assert "Factor values" not in page.text
 
     assert served(visit) == 0
@@ -242,15 +242,11 @@ def test_nothing_answers_without_the_token(served):
     [
         {"host": "rebind.example:8000", "origin": "http://rebind.example:8000"},
         {"host": "127.0.0.1.example", "origin": "http://127.0.0.1.example"},
-        {"host": "localhost@example", "origin": "http://localhost@example"},
-        {"host": "", "origin": "http://"},
-        {"origin": "http://127.0.0.1:9000"},
-        {"origin": "https://127.0.0.1:8000"},
-        {"origin": "http://evil.example"},
-        {"origin": "null"},
-        {"origin": ""},
+        {"host": "localhost@example", "origin": "http://localhost@example"}, {"host": "", "origin": "http://"},
+        {"origin": "http://127.0.0.1:9000"}, {"origin": "https://127.0.0.1:8000"}, {"origin": "http://evil.example"},
+        {"origin": "null"}, {"origin": ""},
     ],
-)
+)  # fmt: skip
 def test_other_hosts_and_origins_are_refused(served, headers):
     """Even with the token: a page of another origin, and a name that resolves to this machine."""
 
@@ -336,11 +332,11 @@ def test_texts_arrive_as_text(served):
 
     def visit(client):
         escaped = hostile.replace("\x1b", "\\u001b").replace("\u202e", "\\u202e")
-        shown, state = set(), client.state()
-        while shown != {True, False}:
+        page_texts, state = set(), client.state()
+        while page_texts != {True, False}:
             number, text = texts(state)[0].split(" ", 1)
             assert text == (escaped if int(number) % 2 else long)
-            shown.add(text == long)
+            page_texts.add(text == long)
             state = client.change("answer", "good")
 
     assert served(visit, "--config", "limits.toml", pool="pool.jsonl") == 0
@@ -379,7 +375,7 @@ def test_a_file_that_cannot_be_written_ends_the_session(served):
 
 
 @pytest.mark.parametrize(
-    ("more", "says"),
+    ("flags", "says"),
     [
         (("--web", "--batch", "3"), "`--web` asks on a page; leave out `--batch`"),
         (("--web", "--plain"), "`--web` asks on a page; leave out `--plain`"),
@@ -387,9 +383,9 @@ def test_a_file_that_cannot_be_written_ends_the_session(served):
         (("--web", "--task", "text", "--rule", "best"), "`--rule` best is for labels; here it is order or random"),
     ],
 )
-def test_options_that_exclude_each_other_are_one_line(folder, more, says):
+def test_options_that_exclude_each_other_are_one_line(folder, flags, says):
     """Before any model is asked."""
-    status, _, err = plain(folder, "", *more)
+    status, _, err = plain(folder, "", *flags)
     assert (status, len(err.splitlines())) == (2, 1)
     assert says in err
 
@@ -418,9 +414,9 @@ def test_neither_help_nor_the_terminal_imports_a_server(folder):
         "import sys; from ranker.cli import main\ntry: main()\nexcept SystemExit: pass\n"
         "print({'starlette', 'uvicorn', 'anyio'} & {*sys.modules})"
     )
-    for given in (["label", "--help"], arguments("--plain")):
+    for line in (["label", "--help"], arguments("--plain")):
         done = subprocess.run(
-            [sys.executable, "-c", code, *given], cwd=folder, input="q\n", capture_output=True, text=True,
+            [sys.executable, "-c", code, *line], cwd=folder, input="q\n", capture_output=True, text=True,
             env=ENVIRONMENT, check=True,
         )  # fmt: skip
         assert done.stdout.splitlines()[-1] == "set()"
@@ -429,15 +425,15 @@ def test_neither_help_nor_the_terminal_imports_a_server(folder):
 class Served:
     """The program in a process of its own, with a browser that only notes what it is called with."""
 
-    def __init__(self, folder, *more, environment=None, **given):
+    def __init__(self, folder, *flags, environment=None, **options):
         browser = folder / "browser.sh"
         browser.write_text('#!/bin/sh\ncp "${1#file://}" page.html; echo "$@" > called.txt\n')
         browser.chmod(0o700)
-        own = {**ENVIRONMENT, "BROWSER": str(browser), **(environment or {})}
-        own.pop("SSH_CONNECTION", None)
+        variables = {**ENVIRONMENT, "BROWSER": str(browser), **(environment or {})}
+        variables.pop("SSH_CONNECTION", None)
         self.process = subprocess.Popen(
-            command("--web", *more, **given), cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-            env=own,
+            command("--web", *flags, **options), cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            text=True, env=variables,
         )  # fmt: skip
         self.lines = []
         while not self.lines or "label at http" not in self.lines[-1]:
@@ -457,22 +453,22 @@ class Served:
 @pytest.mark.more
 def test_the_token_is_in_no_list_of_processes(folder):
     """The browser is called with a file that only the user can read; it is gone once the program has ended."""
-    with contextlib.closing(SimpleNamespace(close=lambda: shown.process.kill())):
-        shown = Served(folder)
+    with contextlib.closing(SimpleNamespace(close=lambda: served.process.kill())):
+        served = Served(folder)
         called = folder / "called.txt"
         for _ in range(100):
             if called.exists() and called.read_text().endswith("\n"):
                 break
             time.sleep(0.1)
-        token = shown.address.split("#")[1]
+        token = served.address.split("#")[1]
         assert len(token) >= 43
         file = called.read_text().strip().removeprefix("file://")
         assert token not in called.read_text()
-        assert shown.address in (folder / "page.html").read_text()
+        assert served.address in (folder / "page.html").read_text()
         assert stat.S_IMODE(os.stat(file).st_mode) == 0o600
         assert stat.S_IMODE(os.stat(os.path.dirname(file)).st_mode) == 0o700
-        shown.process.send_signal(2)
-        status, output = shown.close()
+        served.process.send_signal(2)
+        status, output = served.close()
         assert status == 130
         assert output.splitlines()[-1].startswith("rank-models: stopped; results so far are cached")
         assert not os.path.exists(file)

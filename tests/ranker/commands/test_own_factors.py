@@ -137,7 +137,7 @@ def test_named_factors_stand_in_the_table(run):
 
 
 def test_a_factor_of_a_shortcut_needs_its_label(run, passes):
-    """It is refused before a model is run, with the option that names the label; with the label it is measured."""
+    """Without its label the factor is refused before a model is run; with the label it is measured."""
     status, _, messages = run("--factors", "ACC,toward.py")
     assert (status, passes["rows"]) == (2, 0)
     assert "TOWARD" in messages
@@ -159,18 +159,18 @@ def test_a_label_of_a_shortcut_is_one_of_the_task(run, passes):
 def test_a_decision_from_python_declares_the_label_as_evidence(folder):
     """The measure is that of a task that has the label."""
     task = ClassificationTask("mood", ("negative", "positive"), shortcut=1)
-    own = factors(["ACC", "toward.py"])
-    named = decide(
+    own_factors = factors(["ACC", "toward.py"])
+    ranking = decide(
         MODELS,
         labelled(ROWS, ClassificationTask("mood", task.labels)),
-        evidence=Evidence(factors=own, shortcut="positive"),
+        evidence=Evidence(factors=own_factors, shortcut="positive"),
     )
-    of_task = decide(MODELS, labelled(ROWS, task), evidence=Evidence(factors=own))
-    assert [m.scores for m in named.decision.models] == [m.scores for m in of_task.decision.models]
+    of_task = decide(MODELS, labelled(ROWS, task), evidence=Evidence(factors=own_factors))
+    assert [m.scores for m in ranking.decision.models] == [m.scores for m in of_task.decision.models]
 
 
 @pytest.mark.parametrize("option", ["factors", "methods"])
 def test_a_list_that_names_nothing_is_refused(run, option):
-    """It is neither the default nor none."""
+    """An empty list is neither the default nor none."""
     status, _, messages = run(f"--{option}", ",")
     assert (status, f"`--{option}` names nothing" in messages) == (2, True)

@@ -44,7 +44,7 @@ def run(tmp_path, monkeypatch, rank_models):
 
 @pytest.mark.more
 def test_a_set_of_single_texts_is_ranked_by_its_factors(run):
-    """They stand in the table unasked, as factors; those that compare two texts do not."""
+    """Factors of one text stand in the table unasked; those that compare two texts do not."""
     status, out, _ = run("--ood", "moods", "--include", ".", "--probe", "2")
     assert status == 0
     rows = [line.split()[:2] for line in out.splitlines()]
@@ -55,12 +55,12 @@ def test_a_set_of_single_texts_is_ranked_by_its_factors(run):
 def test_a_card_names_the_factor_that_breaks_ties(run, tmp_path):
     """Else NLL does, which needs no attribution: such a set has no sum of ACC and a factor."""
     command = ("--ood", "moods", "--include", ".", "--probe", "2", "--format", "json")
-    methods = [one["name"] for one in json.loads(run(*command)[1])["evaluation"]["methods"]]
+    methods = [method["name"] for method in json.loads(run(*command)[1])["evaluation"]["methods"]]
     assert ("ACC+TIES" in methods, "ACC+FACTOR" in methods) == (True, False)
     (tmp_path / "moods" / "card.toml").write_text('designed = "CONCENTRATION"' + CARD)
-    found = {one["name"]: one for one in json.loads(run(*command)[1])["evaluation"]["methods"]}
-    assert found["CONCENTRATION"]["designed"]
-    assert "ACC+FACTOR" in found
+    by_name = {method["name"]: method for method in json.loads(run(*command)[1])["evaluation"]["methods"]}
+    assert by_name["CONCENTRATION"]["designed"]
+    assert "ACC+FACTOR" in by_name
 
 
 def test_rows_of_ones_own_are_ordered_by_a_factor_that_is_named(run):
@@ -77,9 +77,9 @@ def test_answers_in_a_file_are_ranked_beside_them_unasked(run, tmp_path):
     (tmp_path / "x.csv").write_text("id,prediction\n0,positive\n1,negative\n2,negative\n3,negative\n")
     command = ("--ood", "moods", "--include", ".", "--probe", "2", "--methods", "AVG-CONF", "--format", "json",
                "--models", "x.csv")  # fmt: skip
-    found = run(*command)
-    assert found[0] == 0
-    answer = json.loads(found[1])
+    outcome = run(*command)
+    assert outcome[0] == 0
+    answer = json.loads(outcome[1])
     assert {model["name"] for model in answer["evaluation"]["models"]} == {"a", "b", "x"}
     assert {answer["header"]["left_out"][name] for name in SINGLE} == {"reads attributions, and there are none"}
     status, out, _ = run(*command, "--attribution", "occlusion")
@@ -100,8 +100,8 @@ def test_with_three_labels_they_are_left_out_and_why(tmp_path):
     labels = ("negative", "neutral", "positive")
     models = [str(make_checkpoint(tmp_path / kind, kind, labels)) for kind in ("bert", "roberta")]
     rows = [{"text": row["segments"][0], "label": row["label"]} for row in ROWS]
-    found = rank(
+    ranking = rank(
         models, labelled(rows, ClassificationTask("mood", labels)), probe=2, evidence=Evidence("occlusion"), draws=5
     )
     reason = "is about another label on each row, and what is attributed is positive"
-    assert {name: found.header.left_out[name] for name in SINGLE} == dict.fromkeys(SINGLE, reason)
+    assert {name: ranking.header.left_out[name] for name in SINGLE} == dict.fromkeys(SINGLE, reason)

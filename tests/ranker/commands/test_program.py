@@ -20,16 +20,8 @@ ROOT = Path(__file__).resolve().parents[3]
 FEW = [model.source.path for model in suites.load(["hans-sub-mini"]).models[::7]]
 
 
-@pytest.fixture
-def run(tmp_path, monkeypatch, rank_models):
-    """`rank-models` in a folder of its own: arguments -> (exit status, stdout, stderr)."""
-    monkeypatch.chdir(tmp_path)
-
-    return rank_models
-
-
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "page"),
     [
         ("`probe` must be at least 1", "`--probe` must be at least 1"),
         ("`norm` must be one of `raw`, `l1`", "`--normalise` must be one of `raw`, `l1`"),
@@ -51,10 +43,10 @@ def run(tmp_path, monkeypatch, rank_models):
         ("probe, or ``probe``: `--probe`", "probe, or ``probe``: `--probe`"),
     ],
 )
-def test_a_parameter_becomes_the_option_that_says_it(text, said):
+def test_a_parameter_becomes_the_option_that_says_it(text, page):
     """By the option's own name or that of its variable; whatever else stands between backticks stays."""
-    assert insert_flags(text, flags(run_command)) == said
-    assert insert_flags(said, flags(run_command)) == said
+    assert insert_flags(text, flags(run_command)) == page
+    assert insert_flags(page, flags(run_command)) == page
 
 
 def test_each_command_has_its_own_options():
@@ -63,16 +55,16 @@ def test_each_command_has_its_own_options():
     assert insert_flags("see `target`", flags(run_command)) == "see `--target`"
     commands = [
         *cli.commands.values(),
-        *(inner for one in cli.commands.values() for inner in getattr(one, "commands", {}).values()),
+        *(inner for group in cli.commands.values() for inner in getattr(group, "commands", {}).values()),
     ]
     for command in commands:
-        known = flags(command)
+        flags_of_command = flags(command)
         for option in command.params:
-            assert isinstance(option, click.Argument) or known[option.name] in option.opts
+            assert isinstance(option, click.Argument) or flags_of_command[option.name] in option.opts
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "opening"),
     [
         ("--ood hans-sub --probe 601", "`--probe` must be between 1 and 600, the rows of hans-sub that are explained"),
         ("run --ood hans-sub --attribution ig:steps=many", "`--attribution ig:steps=many`: `steps` must be a whole"),
@@ -102,7 +94,7 @@ def test_each_command_has_its_own_options():
         ("fetch hans-sub --data-dir x --url ftp://x", "`--url` must begin with https://, http:// or hf:// (got ftp://x)"),
     ],
 )  # fmt: skip
-def test_an_error_names_the_options_of_the_command_that_ran(run, tmp_path, arguments, said):
+def test_an_error_names_the_options_of_the_command_that_ran(run, tmp_path, arguments, opening):
     """Whichever command that is, the default one and those of a group among them, and wherever the error arose."""
     (tmp_path / "rows.csv").write_text("before,label\nThe cook ran.,entailment\n")
     (tmp_path / "pair.csv").write_text("premise,hypothesis,label\nThe cook ran.,It ran.,entailment\nA,B,\n")
@@ -110,7 +102,7 @@ def test_an_error_names_the_options_of_the_command_that_ran(run, tmp_path, argum
     assert status in (1, 2)
     assert out == ""
     (line,) = [line for line in err.splitlines() if line.startswith("rank-models: ")]
-    assert line.removeprefix("rank-models: ").startswith(said)
+    assert line.removeprefix("rank-models: ").startswith(opening)
 
 
 def test_what_a_file_says_is_no_option(run, tmp_path):
@@ -159,7 +151,7 @@ def raising(error, *options):
     ],
 )
 def test_what_an_error_quotes_of_another_stays(capsys, error, cause, line):
-    """That of the library is translated as a whole, and said as it always was: in one line."""
+    """The library's error is translated as a whole, and said as it always was: in one line."""
     error.__cause__ = cause
     with pytest.raises(SystemExit) as stop:
         run_program(raising(error, "--probe"), "p", ["fails"], "stopped")
@@ -168,7 +160,7 @@ def test_what_an_error_quotes_of_another_stays(capsys, error, cause, line):
 
 
 def test_an_error_of_another_kind_is_left_alone():
-    """What no user can meet keeps its words, and its traceback."""
+    """An error that no user can meet keeps its words and its traceback."""
     with pytest.raises(ZeroDivisionError, match="^`probe`$"):
         run_program(raising(ZeroDivisionError("`probe`"), "--probe"), "p", ["fails"], "stopped")
 
@@ -186,7 +178,7 @@ def test_lines_of_the_log_name_options_while_a_command_runs(capsys):
 
 
 def test_notes_and_reasons_of_a_run_name_options(run, tmp_path):
-    """Why a method or a model is left out, what the rows lack: on the screen, in JSON and in what is kept."""
+    """Reasons for what is left out or absent name options: on the screen, in JSON and in what is kept."""
     (tmp_path / "ten.csv").write_text(
         "premise,hypothesis,label\n"
         + "".join(f"The cook ran {n} miles.,It ran.,entailment\n" for n in range(4))
@@ -216,9 +208,9 @@ def talks(run, tmp_path):
     rows = [{"id": f"r{n}", "text": f"Row {n}.", "label": f"{n % 2}{OSC}"} for n in range(6)]
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     for name in "ab":
-        said = [{"id": row["id"], "prediction": f"stray {OSC}" if n < 2 else row["label"]}
+        predictions = [{"id": row["id"], "prediction": f"stray {OSC}" if n < 2 else row["label"]}
                 for n, row in enumerate(rows)]  # fmt: skip
-        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in said))
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in predictions))
 
     def call(way):
         if way == "an error":
@@ -256,7 +248,7 @@ def test_what_libraries_say_is_inert(run, capsys, caplog, monkeypatch):
         stderr.log({"quiet": False, "verbose": False})
         warnings.warn(f"wrong {OSC}", stacklevel=1)
         logging.captureWarnings(False)
-    assert [one.name for one in caplog.records] == ["py.warnings"]
+    assert [record.name for record in caplog.records] == ["py.warnings"]
 
 
 def test_lines_are_cut():
@@ -273,7 +265,7 @@ def test_nothing_is_told_in_another_way():
         "ranker/commands/labelling_ui.py": 1,  # rows, of which each is made visible
         "ranker/commands/options.py": 1,  # help of all options, which is ours
     }
-    found = {}
+    texts = {}
     for file in sorted(ROOT.glob("ranker/**/*.py")) + sorted(ROOT.glob("experiments/**/*.py")):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call):
@@ -282,8 +274,8 @@ def test_nothing_is_told_in_another_way():
                     ("stderr.write", "stdout.write")
                 ):
                     key = file.relative_to(ROOT).as_posix()
-                    found[key] = found.get(key, 0) + 1
-    assert {key: count for key, count in found.items() if count != allowed.get(key)} == {}
+                    texts[key] = texts.get(key, 0) + 1
+    assert {key: count for key, count in texts.items() if count != allowed.get(key)} == {}
 
 
 def test_a_current_folder_that_is_gone_is_not_taken_for_stdout(monkeypatch, capsys, tmp_path):

@@ -39,11 +39,11 @@ def test_the_ending_of_a_file_means_its_format(run, tmp_path, name):
 
 @pytest.mark.parametrize("name", report.TEXTS)
 def test_several_runs_are_a_file_each(run, tmp_path, name):
-    """What each would be alone, in a folder, under the run's own name."""
+    """Each run's report is that of the run alone, in a folder, under the run's own name."""
     assert run("report", "run.json", "decision.json", "--format", name.upper(), "-o", "all") == (0, "", "")
     ending = report.TEXTS[name]
-    written = {file.name: file.read_text(encoding="utf-8") for file in (tmp_path / "all").iterdir()}
-    assert written == {
+    texts = {file.name: file.read_text(encoding="utf-8") for file in (tmp_path / "all").iterdir()}
+    assert texts == {
         f"run.{ending}": report.render(toy(), name),
         f"decision.{ending}": report.render(toy_decision(), name),
     }
@@ -108,18 +108,10 @@ WHOLE = json.dumps({"schema_version": 2, "evaluation": {}})
         (None, "cannot be read as a ranking: Is a directory"),
     ],
     ids=[
-        "empty",
-        "binary",
-        "gzip",
-        "deep",
-        "truncated",
-        "parts missing",
-        "other JSON",
-        "newer schema",
-        "older schema",
+        "empty", "binary", "gzip", "deep", "truncated", "parts missing", "other JSON", "newer schema", "older schema",
         "folder",
     ],
-)
+)  # fmt: skip
 def test_what_is_no_run(run, tmp_path, content, message):
     """A file that is empty, binary, cut off, newer, of something else, or a folder, is one line and exit status 2."""
     path = tmp_path / "bad"
@@ -133,8 +125,8 @@ def test_what_is_no_run(run, tmp_path, content, message):
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9, 0.999])
 def test_a_run_that_is_cut_off(run, tmp_path, share):
     """Wherever it ends."""
-    whole = (tmp_path / "run.json").read_bytes()
-    (tmp_path / "run.json").write_bytes(whole[: int(share * len(whole))])
+    full_content = (tmp_path / "run.json").read_bytes()
+    (tmp_path / "run.json").write_bytes(full_content[: int(share * len(full_content))])
     status, out, err = run("report", "run.json")
     assert (status, out) == (2, "")
     assert "cannot be read as a ranking" in err
@@ -142,16 +134,16 @@ def test_a_run_that_is_cut_off(run, tmp_path, share):
 
 def test_a_run_of_an_older_program(run, tmp_path):
     """Keys that were added within a version may be missing: they are as if they had not been measured."""
-    whole = json.loads((tmp_path / "run.json").read_text())
+    full_report = json.loads((tmp_path / "run.json").read_text())
     for key in ("metric", "attribution", "failures", "left_out", "failed_factors", "quality", "notes", "provenance"):
-        del whole["header"][key]
-    found = whole["evaluation"]
-    del found["notes"]
-    for model in found["models"]:
+        del full_report["header"][key]
+    evaluation = full_report["evaluation"]
+    del evaluation["notes"]
+    for model in evaluation["models"]:
         del model["in_domain"], model["expected_rank"], model["scores"], model["misled"]
-    for method in found["methods"]:
+    for method in evaluation["methods"]:
         del method["curve"], method["splits"], method["dropped"], method["rule"], method["designed"]
-    (tmp_path / "run.json").write_text(json.dumps(whole))
+    (tmp_path / "run.json").write_text(json.dumps(full_report))
     for name in report.TEXTS:
         status, out, _ = run("report", "run.json", "--format", name)
         assert status == 0
@@ -173,8 +165,8 @@ def test_a_run_of_an_older_program(run, tmp_path):
 )
 def test_what_a_run_was_made_from_is_checked(run, tmp_path, key, value, message):
     """A value of another type is named when the run is read, not met in the middle of a report."""
-    whole = json.loads((tmp_path / "run.json").read_text())
-    (tmp_path / "run.json").write_text(json.dumps(whole | {"header": whole["header"] | {key: value}}))
+    full_report = json.loads((tmp_path / "run.json").read_text())
+    (tmp_path / "run.json").write_text(json.dumps(full_report | {"header": full_report["header"] | {key: value}}))
     for name in report.TEXTS:
         status, out, err = run("report", "run.json", "--format", name)
         assert (status, out) == (2, "")
@@ -183,11 +175,11 @@ def test_what_a_run_was_made_from_is_checked(run, tmp_path, key, value, message)
 
 def test_a_run_of_a_newer_program(run, tmp_path):
     """A key that this program does not know is named, not dropped in silence."""
-    whole = json.loads((tmp_path / "run.json").read_text())
+    full_report = json.loads((tmp_path / "run.json").read_text())
     for newer in (
-        whole | {"colour": "red"},
-        whole | {"header": whole["header"] | {"colour": "red"}},
-        whole | {"evaluation": whole["evaluation"] | {"colour": "red"}},
+        full_report | {"colour": "red"},
+        full_report | {"header": full_report["header"] | {"colour": "red"}},
+        full_report | {"evaluation": full_report["evaluation"] | {"colour": "red"}},
     ):
         (tmp_path / "run.json").write_text(json.dumps(newer))
         status, out, err = run("report", "run.json")
@@ -226,7 +218,7 @@ def test_half_a_surrogate_pair_is_written(run, tmp_path):
 
 def test_half_a_surrogate_pair_is_kept(tmp_path):
     """A run with such a name, or made by a command with one, is saved, and comes back as it was."""
-    made = with_header(toy(note="\udcff"), provenance=Provenance(command="rank-models --models \udcff"))
-    made.save(tmp_path / "odd.json")
+    odd_ranking = with_header(toy(note="\udcff"), provenance=Provenance(command="rank-models --models \udcff"))
+    odd_ranking.save(tmp_path / "odd.json")
     back = Ranking.load(tmp_path / "odd.json")
-    assert back.header == made.header
+    assert back.header == odd_ranking.header

@@ -75,7 +75,7 @@ class Pseudo:
         os.write(self.inside, key)
 
     def as_found(self):
-        """Whether keys do what they did, and the cursor is there."""
+        """Tell whether keys do what they did, and the cursor is there."""
         same = termios.tcgetattr(self.outside) == self.found
         return same and self.seen.rfind(SHOW) >= self.seen.rfind(HIDE)
 
@@ -92,28 +92,28 @@ class Pseudo:
 @pytest.fixture
 def begun():
     """Begin programs; none outlives the test."""
-    every = []
+    processes = []
 
-    def begin(*arguments, **given):
-        every.append(Pseudo(*arguments, **given))
-        return every[-1]
+    def begin(*arguments, **options):
+        processes.append(Pseudo(*arguments, **options))
+        return processes[-1]
 
     yield begin
-    for one in every:
-        one.process.kill()
-        one.process.wait()
-        os.close(one.inside)
-        os.close(one.outside)
+    for process in processes:
+        process.process.kill()
+        process.process.wait()
+        os.close(process.inside)
+        os.close(process.outside)
 
 
 @pytest.fixture
 def label(pool, begun):
     """A session of `label` that waits for a key."""
-    shown = begun(["-m", "ranker", *LABEL], cwd=pool)
-    shown.until("of the pool.")
-    while termios.tcgetattr(shown.outside) == shown.found:  # it has not come to wait for a key
+    terminal = begun(["-m", "ranker", *LABEL], cwd=pool)
+    terminal.until("of the pool.")
+    while termios.tcgetattr(terminal.outside) == terminal.found:  # it has not come to wait for a key
         time.sleep(0.02)
-    return shown
+    return terminal
 
 
 LABEL = ["label", "--pool", "pool.csv", "--models", "alpha.csv", "beta.csv", "-o", "labels.csv", "--store", "store",
@@ -125,8 +125,8 @@ def pool(tmp_path):
     """A folder with rows, and what two models say of them."""
     (tmp_path / "pool.csv").write_text("id,text\n" + "".join(f"r{n},Row {n} of the pool.\n" for n in range(20)))
     for name, step in (("alpha", 2), ("beta", 3)):
-        said = "".join(f"r{n},{'good' if n % step else 'bad'}\n" for n in range(20))
-        (tmp_path / f"{name}.csv").write_text(f"id,prediction\n{said}")
+        text = "".join(f"r{n},{'good' if n % step else 'bad'}\n" for n in range(20))
+        (tmp_path / f"{name}.csv").write_text(f"id,prediction\n{text}")
     return tmp_path
 
 
@@ -156,15 +156,15 @@ def endless(tmp_path):
 @pytest.mark.more
 def test_a_factor_that_never_ends_is_named_on_a_terminal(begun, endless, tmp_path):
     """With the model that it is applied to; Ctrl-C ends it in one line, and the terminal is as it was."""
-    shown = begun(endless, cwd=tmp_path)
-    shown.until("factors: FOREVER on beta")
-    shown.until("1/3")
-    os.kill(shown.process.pid, signal.SIGINT)
-    assert shown.ended() == 130
+    terminal = begun(endless, cwd=tmp_path)
+    terminal.until("factors: FOREVER on beta")
+    terminal.until("1/3")
+    os.kill(terminal.process.pid, signal.SIGINT)
+    assert terminal.ended() == 130
     last = "rank-models: stopped; results so far are cached, and the same command resumes\r\n"
-    assert shown.seen.removesuffix(SHOW).endswith(f"\r\n{last}")
-    assert "Traceback" not in shown.seen
-    assert shown.as_found()
+    assert terminal.seen.removesuffix(SHOW).endswith(f"\r\n{last}")
+    assert "Traceback" not in terminal.seen
+    assert terminal.as_found()
 
 
 @pytest.mark.more
@@ -178,11 +178,11 @@ def test_a_factor_that_never_ends_is_named_in_a_log(endless, tmp_path):
         try:
             assert process.stderr.readline() == "factors: FOREVER on beta: 1/3, 2 s so far\n"
             process.send_signal(signal.SIGINT)
-            said = process.communicate(timeout=60)[1]
+            message = process.communicate(timeout=60)[1]
         finally:
             process.kill()
     assert process.returncode == 130
-    assert said == "\nrank-models: stopped; results so far are cached, and the same command resumes\n"
+    assert message == "\nrank-models: stopped; results so far are cached, and the same command resumes\n"
 
 
 def children(number):
@@ -196,35 +196,35 @@ def children(number):
 @pytest.mark.more
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_a_worker_that_is_killed_leaves_the_terminal_as_it_was(begun, tmp_path):
-    """Its model is left out with one line, the others are ranked, and keys and cursor are those of before."""
+    """The model is left out with one line, the others are ranked, and keys and cursor are those of before."""
     models = [str(bundled_suites()["hans-sub-mini"] / name) for name in ("untouched", "inoc-50", "inoc-4000")]
-    shown = begun(
+    terminal = begun(
         ["-m", "ranker", "--ood", "hans-sub", "--limit", "12", "--probe", "2", "--attribution",
          "shap:max_evaluations=60", "--methods", "AVG-CONF", "--workers", "1", "--isolate", "--store", "store",
          "--format", "json", "-o", "out.json", "--models", *models], cwd=tmp_path
     )  # fmt: skip
     deadline = time.monotonic() + 120
-    while not (guests := [guest for child in children(shown.process.pid) for guest in children(child)]):
-        assert shown.process.poll() is None, shown.seen
-        assert time.monotonic() < deadline, shown.seen
-        shown.read(0.005)
+    while not (guests := [guest for child in children(terminal.process.pid) for guest in children(child)]):
+        assert terminal.process.poll() is None, terminal.seen
+        assert time.monotonic() < deadline, terminal.seen
+        terminal.read(0.005)
     os.kill(guests[0], signal.SIGKILL)
-    assert shown.ended() == 1
-    assert shown.seen.count("its process was ended by SIGKILL, perhaps for want of memory") == 1, shown.seen
-    assert "Traceback" not in shown.seen
-    assert shown.as_found()
-    found = json.loads((tmp_path / "out.json").read_text())
-    (failed,) = found["header"]["failures"]
-    ranked = {model["name"] for model in found["evaluation"]["models"]}
+    assert terminal.ended() == 1
+    assert terminal.seen.count("its process was ended by SIGKILL, perhaps for want of memory") == 1, terminal.seen
+    assert "Traceback" not in terminal.seen
+    assert terminal.as_found()
+    report = json.loads((tmp_path / "out.json").read_text())
+    (failed,) = report["header"]["failures"]
+    ranked = {model["name"] for model in report["evaluation"]["models"]}
     assert {failed, *ranked} == {"untouched", "inoc-50", "inoc-4000"}
     assert len(ranked) == 2
 
 
-def bar(begun, what):
+def bar(begun, work):
     """A program that shows a bar, and does something meanwhile."""
-    shown = begun(["-c", WORK.format(what=what)])
-    shown.until(HIDE)
-    return shown
+    terminal = begun(["-c", WORK.format(what=work)])
+    terminal.until(HIDE)
+    return terminal
 
 
 @pytest.mark.more
@@ -256,40 +256,35 @@ def test_a_session_that_is_ended_gives_the_terminal_back(label, number):
 
 @pytest.mark.more
 def test_a_bar_that_is_stopped_shows_the_cursor(begun):
-    """It goes on afterwards."""
-    shown = bar(begun, "time.sleep(2)")
-    os.kill(shown.process.pid, signal.SIGTSTP)
-    shown.stops()
-    assert shown.as_found()
-    os.kill(shown.process.pid, signal.SIGCONT)
-    assert shown.ended() == 0
-    assert shown.as_found()
+    """The bar goes on afterwards."""
+    terminal = bar(begun, "time.sleep(2)")
+    os.kill(terminal.process.pid, signal.SIGTSTP)
+    terminal.stops()
+    assert terminal.as_found()
+    os.kill(terminal.process.pid, signal.SIGCONT)
+    assert terminal.ended() == 0
+    assert terminal.as_found()
 
 
-def test_a_second_signal_of_a_moment_disturbs_no_end(begun):
-    """As a terminal that goes, or a scheduler, sends several: the bar is ended as it is for one."""
-    shown = bar(
-        begun,
-        "bars = progress.Bars.stop\n"
-        "        progress.Bars.stop = lambda self: (program.os.kill(program.os.getpid(), 15), bars(self))\n"
-        "        program.os.kill(program.os.getpid(), 1)",
-    )
-    assert shown.ended() == 129
-    assert shown.as_found()
-
-
-def test_a_bar_that_cannot_end_leaves_the_cursor(begun):
-    """Where its own end is broken off, too."""
-    shown = bar(
-        begun, "progress.Bars.stop = lambda self: program.os.kill(program.os.getpid(), 15)\n        time.sleep(0)"
-    )
-    assert shown.ended() == 143
-    assert shown.as_found()
+@pytest.mark.parametrize(
+    ("status", "lines"),
+    [
+        (129, ["bars = progress.Bars.stop",
+               "progress.Bars.stop = lambda self: (program.os.kill(program.os.getpid(), 15), bars(self))",
+               "program.os.kill(program.os.getpid(), 1)"]),
+        (143, ["progress.Bars.stop = lambda self: program.os.kill(program.os.getpid(), 15)", "time.sleep(0)"]),
+    ],
+)  # fmt: skip
+def test_a_signal_while_a_bar_ends_leaves_the_cursor(begun, status, lines):
+    """A second signal, as a terminal that goes or a scheduler sends, or one that breaks the end itself off."""
+    terminal = bar(begun, "\n        ".join(lines))
+    assert terminal.ended() == status
+    assert terminal.as_found()
 
 
 def test_signals_that_come_where_nothing_can_be_raised_end_it(begun):
     """The first comes in a destructor, the second while the first is noted for later: it ends all the same."""
-    shown = bar(
+    terminal = bar(
         begun,
         "\n        ".join(
             [
@@ -302,9 +297,9 @@ def test_signals_that_come_where_nothing_can_be_raised_end_it(begun):
             ]
         ),
     )
-    assert shown.ended() == 143
-    assert "Exception ignored" not in shown.seen
-    assert shown.as_found()
+    assert terminal.ended() == 143
+    assert "Exception ignored" not in terminal.seen
+    assert terminal.as_found()
 
 
 MODELS = [str(bundled_suites()["hans-sub-mini"] / name) for name in ("untouched", "inoc-4000")]
@@ -332,14 +327,14 @@ def test_no_color_takes_the_colours_away(begun, pool, monkeypatch, command, valu
         monkeypatch.delenv(name, raising=False)
     if value:
         monkeypatch.setenv("NO_COLOR", value)
-    shown = begun(["-m", "ranker", *COLOURED.get(command, ["compare", "results.csv"])], cwd=pool)
-    seen = ""
+    terminal = begun(["-m", "ranker", *COLOURED.get(command, ["compare", "results.csv"])], cwd=pool)
+    screen = ""
     if command == "label":
-        shown.until("of the pool.")
-        shown.press(b"1")
-        shown.until("of the pool.")
-        seen = shown.seen
-        shown.press(b"q")
-    assert shown.ended() == 0, shown.seen
-    assert ("poet(" in shown.seen) == (command == "explain" and value is not None)
-    assert bool(COLOUR.search(seen + shown.seen)) == (command in COLOURED and not value), seen + shown.seen
+        terminal.until("of the pool.")
+        terminal.press(b"1")
+        terminal.until("of the pool.")
+        screen = terminal.seen
+        terminal.press(b"q")
+    assert terminal.ended() == 0, terminal.seen
+    assert ("poet(" in terminal.seen) == (command == "explain" and value is not None)
+    assert bool(COLOUR.search(screen + terminal.seen)) == (command in COLOURED and not value), screen + terminal.seen

@@ -44,19 +44,19 @@ def test_voters_vote_and_are_not_ranked(folder, rank_models):
     """The order, P and the note on both with and without them; a voter by chance alone has no say."""
     status, out, err = rank_models(*shlex.split(f"{RUN} --voters good.csv coin.csv --format json --save run.json"))
     assert (status, err) == (0, "")
-    found = json.loads(out)
-    ranked = [model["name"] for model in found["decision"]["models"]]
+    report = json.loads(out)
+    ranked = [model["name"] for model in report["decision"]["models"]]
     assert {*ranked} == {"a", "b", "c"}
-    assert found["header"]["voters"] == {"good": 1.0, "coin": pytest.approx(0.0, abs=0.05)}
-    assert set(found["header"]["provenance"]["models"]) == {"a", "b", "c", "good", "coin"}
-    notes = " ".join((*found["header"]["notes"], *found["decision"]["notes"]))
+    assert report["header"]["voters"] == {"good": 1.0, "coin": pytest.approx(0.0, abs=0.05)}
+    assert set(report["header"]["provenance"]["models"]) == {"a", "b", "c", "good", "coin"}
+    notes = " ".join((*report["header"]["notes"], *report["decision"]["notes"]))
     assert "not ranked: good (weight 1.0)" in notes
     _, alone, _ = rank_models(*shlex.split(f"{RUN} --format json"))
     without = json.loads(alone)["decision"]["models"][0]
     order = ", ".join(model["name"] for model in json.loads(alone)["decision"]["models"])
     same = "be the same" if order == ", ".join(ranked) else f"be {order}"
     assert f"Without them the order would {same}, and P(near best) of {without['name']}" in notes
-    assert Ranking.load("run.json").header.voters == found["header"]["voters"]
+    assert Ranking.load("run.json").header.voters == report["header"]["voters"]
 
 
 def test_a_trusted_voter_weighs_twice_as_much(folder, rank_models):

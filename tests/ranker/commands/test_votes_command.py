@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import make_lm
+from test_judge_asked import word_score
 from test_voters_named import write_csv
 
 from factors import Example
@@ -80,7 +81,7 @@ def test_judges_alone_are_not_confirmed(folder, rank_models):
 
 
 def test_a_language_model_marks_answers_that_people_compared(folder, rank_models):
-    """Its marks are verdicts, as differences; rows of the pool have the ids of the votes."""
+    """Marks are verdicts, as differences; rows of the pool have the ids of the votes."""
     make_lm(folder / "lm")
     write_csv("rows.csv", ["id", "text"], [[f"q{n}", "the man ran"] for n in range(4)])
     for name in "abc":
@@ -117,30 +118,15 @@ def test_a_verdict_is_the_mean_of_both_orders(folder):
     assert verdict == pytest.approx((2 * chances[0] - 1 - (2 * chances[1] - 1)) / 2, abs=1e-5)
 
 
-def word_score(folder, prompt, word):
-    """The log-probability of a word after a prompt, token by token, by transformers alone."""
-    import torch
-    import transformers
-
-    model = transformers.AutoModelForCausalLM.from_pretrained(folder)
-    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-    whole, begin = tokenizer(f"{prompt} {word}").input_ids, tokenizer(prompt).input_ids
-    shared = next((n for n, (a, b) in enumerate(zip(whole, begin, strict=False)) if a != b), len(begin))
-    with torch.no_grad():
-        logits = model(torch.tensor([whole])).logits[0].double().log_softmax(-1)
-    end = len(whole) - (whole[-1] == tokenizer.sep_token_id)
-    return sum(float(logits[n - 1, whole[n]]) for n in range(shared, end))
-
-
 def test_the_fields_layouts_say_the_same(folder):
     """By side, by name, by number, one column for each side, and AlpacaEval's preferences."""
     people = [line.split(",") for line in Path("votes.csv").read_text(encoding="utf-8").splitlines()[1:]]
     people = [line for line in people if line[4] == "ann"]
     number = {"model_a": "1", "model_b": "0", "tie": "0.5"}
     preference = {"model_a": 1, "model_b": 2, "tie": 1.5}
-    named = [[*line[:3], {"model_a": line[1], "model_b": line[2]}.get(line[3], "Tie (bothbad)")] for line in people]
+    by_model = [[*line[:3], {"model_a": line[1], "model_b": line[2]}.get(line[3], "Tie (bothbad)")] for line in people]
     write_csv("side.csv", HEAD, [line[:4] for line in people])
-    write_csv("name.csv", HEAD, named)
+    write_csv("name.csv", HEAD, by_model)
     write_csv("number.csv", HEAD, [[*line[:3], number[line[3]]] for line in people])
     hot = [[*line[:3], *(int(line[3] == side) for side in number)] for line in people]
     write_csv("hot.csv", [*HEAD[:3], "winner_model_a", "winner_model_b", "winner_tie"], hot)
@@ -154,8 +140,8 @@ def test_the_fields_layouts_say_the_same(folder):
     Path("mtbench.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
     files = ("side.csv", "name.csv", "number.csv", "hot.csv", "alpaca.json", "mtbench.jsonl")
     results = [rank_votes(file) for file in files]
-    assert {len(result.models) for result in results} == {3}
-    assert {(result.models, result.pairs, result.rows) for result in results} == {
+    assert {len(ranking.models) for ranking in results} == {3}
+    assert {(ranking.models, ranking.pairs, ranking.rows) for ranking in results} == {
         (results[0].models, results[0].pairs, 30)
     }
 
@@ -223,7 +209,7 @@ def test_what_cannot_be_ranked_is_one_line(folder, rank_models, arguments, says)
 
 
 def test_a_column_that_is_not_read_is_named(folder, rank_models):
-    """With the column that would say who voted; it is an error if strict. A session's own columns are known."""
+    """The note names the column that would say who voted, an error if strict; a session's own columns are known."""
     write_csv("voters.csv", [*HEAD, "Voter"], [[f"q{n}", "a", "b", "a", "ann"] for n in range(9)])
     _, out, _ = rank_models("--votes", "voters.csv")
     assert "- Unread columns: Voter. A column 'rater' would say who voted." in " ".join(out.split())
@@ -231,16 +217,16 @@ def test_a_column_that_is_not_read_is_named(folder, rank_models):
     assert (status, out) == (2, "")
     assert "Unread columns: Voter." in err
     assert rank_models("--votes", "votes.csv", "--strict")[0] == 0
-    own = ["text", "answer_a", "answer_b", "annotator", "picked", "order", "status"]
+    columns = ["text", "answer_a", "answer_b", "annotator", "picked", "order", "status"]
     write_csv(
-        "own.csv", [*HEAD, *own], [[f"q{n}", "a", "b", "a", n, "x", "y", "me", "", n, "answered"] for n in range(9)]
+        "own.csv", [*HEAD, *columns], [[f"q{n}", "a", "b", "a", n, "x", "y", "me", "", n, "answered"] for n in range(9)]
     )
     assert rank_models("--votes", "own.csv", "--strict")[0] == 0
 
 
 @pytest.mark.parametrize(("name", "ending"), [("votes", "csv"), ("arena", "jsonl")])
 def test_votes_are_written_in_another_layout(folder, rank_models, name, ending):
-    """What is written is read as the same votes, from a file of AlpacaEval, too."""
+    """A file in another layout, AlpacaEval's too, is read as the same votes."""
     write_csv("alpaca.csv", ["instruction", "generator_1", "generator_2", "preference"], [["Say.", "a", "b", "2"]])
     for file in ("votes.csv", "alpaca.csv"):
         status, out, err = rank_models("--votes", file, "--format", name)
@@ -271,8 +257,8 @@ def test_lengths_are_taken_out_on_request(folder, rank_models):
         write_csv(f"{name}.csv", ["id", "answer"], [[row, answers[row, name]] for row in rows])
     plain = found(rank_models("--votes", "answered.csv", "--format", "json")[1])
     inside = found(rank_models("--votes", "answered.csv", "--length-controlled", "--format", "json")[1])
-    asked = ("--pool", "pool.csv", "--models", "a.csv", "b.csv", "c.csv")
-    outside = found(rank_models("--votes", "votes.csv", "--length-controlled", *asked, "--format", "json")[1])
+    arguments = ("--pool", "pool.csv", "--models", "a.csv", "b.csv", "c.csv")
+    outside = found(rank_models("--votes", "votes.csv", "--length-controlled", *arguments, "--format", "json")[1])
     assert plain["length"] is None
     assert inside["length"]["chance"] == pytest.approx(outside["length"]["chance"], abs=0.05)  # likeness tells, too
     assert "Answers to 60 rows are compared with each other." in outside["notes"]

@@ -42,13 +42,13 @@ GRIDS = st.integers(2, 9).flatmap(
 def compared(rows, missing):
     """The result, shown in every format but a page's figures, or why there is none; the JSON knows no NaN."""
     try:
-        found = compare(rows, missing=missing)
+        comparison = compare(rows, missing=missing)
     except UsageError as error:
         return str(error)
-    written = {name: write(over_sets.document(found), name) for name in GENERAL}
-    json.loads(written["json"], parse_constant=lambda name: pytest.fail(f"{name} in the JSON"))
-    assert str(found)
-    return found
+    texts = {name: write(over_sets.document(comparison), name) for name in GENERAL}
+    json.loads(texts["json"], parse_constant=lambda name: pytest.fail(f"{name} in the JSON"))
+    assert str(comparison)
+    return comparison
 
 
 @pytest.mark.more
@@ -56,8 +56,8 @@ def compared(rows, missing):
 @given(ROWS, st.sampled_from(["sets", "models", "ranks"]))
 def test_any_rows_are_compared_or_refused_in_one_line(rows, missing):
     """Names, numbers, kinds and cells that are missing, in any mixture."""
-    found = compared(rows, missing)
-    assert not isinstance(found, str) or "\n" not in found
+    comparison = compared(rows, missing)
+    assert not isinstance(comparison, str) or "\n" not in comparison
 
 
 @pytest.mark.more
@@ -70,16 +70,16 @@ def test_any_grid_has_an_order_or_says_why_not(grid, missing, in_domain):
         for m, values in enumerate(grid)
         for s, value in enumerate(values)
     ]
-    found = compared(rows, missing)
-    if isinstance(found, str):
-        assert "\n" not in found
+    comparison = compared(rows, missing)
+    if isinstance(comparison, str):
+        assert "\n" not in comparison
         return
-    assert sorted(one.rank for one in found.models)[0] == 1
-    for one in found.models:
-        assert 1 - 1e-12 <= one.friedman <= len(found.models) + 1e-12
-        assert one.low is None or 1 <= one.low <= one.high <= len(found.models)
-    for one in found.differences:
-        for p in (one.nemenyi, one.wilcoxon, one.holm, one.p_better, one.p_same, one.p_worse):
+    assert sorted(model.rank for model in comparison.models)[0] == 1
+    for model in comparison.models:
+        assert 1 - 1e-12 <= model.friedman <= len(comparison.models) + 1e-12
+        assert model.low is None or 1 <= model.low <= model.high <= len(comparison.models)
+    for model in comparison.differences:
+        for p in (model.nemenyi, model.wilcoxon, model.holm, model.p_better, model.p_same, model.p_worse):
             assert p is None or -1e-12 <= p <= 1 + 1e-12
-    for one in found.trends:
-        assert one.type is None or math.isclose(sum(one.p_types.values()), 1)
+    for model in comparison.trends:
+        assert model.type is None or math.isclose(sum(model.p_types.values()), 1)

@@ -1,4 +1,4 @@
-"""Table 6 of BOSS (Yuan et al. 2023) as a leaderboard, and its sets against the in-domain ones."""
+"""Table 6 of BOSS (Yuan et al. 2023) as a leaderboard."""
 
 import pytest
 from published_tables import TABLES, answered

@@ -64,33 +64,33 @@ def write(name, rows):
 @pytest.mark.few(1)
 @pytest.mark.parametrize("name", [name for name in GENERAL if name != "parquet"])  # which is bytes, for a file
 def test_a_table_in_each_format(run, name):
-    """What the library finds, written; of a page eight figures, too."""
+    """The comparison is written in each format; of a page eight figures, too."""
     status, out, err = run("table.csv", "--format", name)
     assert (status, err) == (0, "")
-    found = compare("table.csv")
-    assert out == written(over_sets.document(found), name)
+    comparison = compare("table.csv")
+    assert out == written(over_sets.document(comparison), name)
     assert out.count("<svg") == (2 + 6 if name == "html" else 0)
 
 
 def test_the_answer_on_a_terminal(run):
-    """Who leads comes first, and no line is longer than 80 characters."""
+    """The leader comes first, and no line is longer than 80 characters."""
     out = run("table.csv")[1]
     lead = "Cannot say yet: model-7 leads on 3 tasks, too few to speak for others"
     assert out.startswith(f"8 models over 3 tasks\n\n{lead}\n")
     assert max(map(len, out.splitlines())) <= 80
-    for said in ("P(better)", "joint", "model-8", "Left out: model-8 (in-domain values alone)."):
-        assert said in out
+    for text in ("P(better)", "joint", "model-8", "Left out: model-8 (in-domain values alone)."):
+        assert text in out
 
 
 def test_json_and_csv_hold_fractions(run):
     """In CSV a row for each model, with its tasks."""
     content = json.loads(run("table.csv", "--format", "json")[1])
     rows = list(csv.DictReader(io.StringIO(run("table.csv", "--format", "csv")[1])))
-    assert [one["model"] for one in rows] == [one["model"] for one in content["models"]]
-    for one, other in zip(rows, content["models"], strict=True):
-        assert float(one["value"]) == pytest.approx(other["value"])
-        assert float(one["task: qa"]) == pytest.approx(other["tasks"]["qa"])
-        assert 0 < other["value"] < 1
+    assert [model["model"] for model in rows] == [model["model"] for model in content["models"]]
+    for row_of_csv, model_of_json in zip(rows, content["models"], strict=True):
+        assert float(row_of_csv["value"]) == pytest.approx(model_of_json["value"])
+        assert float(row_of_csv["task: qa"]) == pytest.approx(model_of_json["tasks"]["qa"])
+        assert 0 < model_of_json["value"] < 1
 
 
 @pytest.mark.more
@@ -143,7 +143,7 @@ def test_low_values_come_first_if_asked(run):
 
 def test_a_page_escapes_names(run, tmp_path):
     """A model, a set and a task that look like markup are text."""
-    rows = [{**one, **{k: f"<b>{one[k]}&" for k in ("model", "set", "group")}} for one in table()]
+    rows = [{**row, **{k: f"<b>{row[k]}&" for k in ("model", "set", "group")}} for row in table()]
     write("hostile.csv", rows)
     out = run("hostile.csv", "--format", "html")[1]
     assert "<b>" not in out
@@ -160,25 +160,25 @@ def test_two_runs_on_one_set_are_what_changed(run, name, mode):
 
 
 @pytest.mark.parametrize(
-    "given", [("--lower-is-better",), ("--percent",), ("--rope", "0.02"), ("--level", "x"), ("--axes", "probit")]
+    "flags", [("--lower-is-better",), ("--percent",), ("--rope", "0.02"), ("--level", "x"), ("--axes", "probit")]
 )
-def test_two_runs_on_one_set_take_no_option_of_several(run, given):
+def test_two_runs_on_one_set_take_no_option_of_several(run, flags):
     """Each was ignored."""
-    status, out, err = run("decision.json", "decision-later.json", *given)
+    status, out, err = run("decision.json", "decision-later.json", *flags)
     assert (status, out) == (2, "")
-    assert err.startswith(f"rank-models: `{given[0]}` is for models over sets")
+    assert err.startswith(f"rank-models: `{flags[0]}` is for models over sets")
 
 
 def test_runs_on_several_sets_are_a_table(run):
     """A run on another set, and a third: values, in-domain values and rows are those of the runs."""
     runs = [toy(), named(toy(), "second"), named(toy(), "third")]
-    for at, one in enumerate(runs):
-        one.save(f"{at}.json")
+    for index, model in enumerate(runs):
+        model.save(f"{index}.json")
     content = json.loads(run("0.json", "1.json", "2.json", "--format", "json")[1])
     assert list(content["tasks"]) == [runs[0].header.ood, "second", "third"]
     outcomes = {model.name: model.outcome for model in toy().found.models}
-    for one in content["models"]:
-        assert one["value"] == pytest.approx(outcomes[one["model"]])
+    for model in content["models"]:
+        assert model["value"] == pytest.approx(outcomes[model["model"]])
     assert " over 2 tasks\n" in run("0.json", "1.json")[1]
 
 

@@ -28,9 +28,9 @@ def test_the_page_runs(tmp_path, monkeypatch, rank_models):
         if file:
             (tmp_path / file).write_text(text)
         elif language == "python":
-            with contextlib.redirect_stdout(io.StringIO()) as said:
+            with contextlib.redirect_stdout(io.StringIO()) as output:
                 exec(text, names)
-            printed = said.getvalue()
+            printed = output.getvalue()
         elif language == "output":
             assert printed == text
         else:
@@ -43,12 +43,12 @@ def test_the_page_runs(tmp_path, monkeypatch, rank_models):
 def test_the_page_names_what_there_is():
     """Every column, every option of the command, and every type of a trend."""
     assert {f"`{column}`" for column in COLUMNS} <= set(re.findall(r"`\w+`", PAGE))
-    said = set(re.findall(r"--[a-z][a-z-]+", PAGE))
-    known = {name for option in command.params for name in option.opts}
+    flags = set(re.findall(r"--[a-z][a-z-]+", PAGE))
+    names = {name for option in command.params for name in option.opts}
     shared = {"--seed", "--force", "--config"}
-    assert {name for name in known if name.startswith("--")} - shared <= said | {"--output"}
-    assert said - {"--save", "--models", "--output"} <= known
-    assert all(re.search(rf"[*]{one}[*]", PAGE) for one in TYPES)
+    assert {name for name in names if name.startswith("--")} - shared <= flags | {"--output"}
+    assert flags - {"--save", "--models", "--output"} <= names
+    assert all(re.search(rf"[*]{type_name}[*]", PAGE) for type_name in TYPES)
 
 
 @pytest.mark.parametrize("number", ["results/sets.md", "json-schema.md", "STATISTICS.md"])

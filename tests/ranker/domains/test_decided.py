@@ -35,63 +35,63 @@ def rows(accuracies, size, seed):
 @pytest.fixture(scope="module")
 def runs():
     """Three sets of ten labelled rows, and one of which 60 are labelled."""
-    found = [run_on(f"set-{at}", rows((0.9, 0.75, 0.5), 10, at)) for at in range(3)]
-    return [*found, run_on("large", rows((0.9, 0.75, 0.5), 60, 9))]
+    saved_runs = [run_on(f"set-{index}", rows((0.9, 0.75, 0.5), 10, index)) for index in range(3)]
+    return [*saved_runs, run_on("large", rows((0.9, 0.75, 0.5), 60, 9))]
 
 
 @pytest.mark.more
 def test_values_and_rows_are_those_of_the_runs(runs):
     """Means over labelled rows, each set a task; the intervals of ranks are over rows, too."""
-    found = compare(runs)
-    assert list(found.tasks) == ["set-0", "set-1", "set-2", "large"]
-    for one in found.models:
+    comparison = compare(runs)
+    assert list(comparison.tasks) == ["set-0", "set-1", "set-2", "large"]
+    for model_on_average in comparison.models:
         for run in runs:
-            (model,) = (m for m in run.found.models if m.name == one.model)
-            assert one.tasks[run.header.ood] == pytest.approx(model.outcome)
-    assert found.trends == ()
+            (model,) = (m for m in run.found.models if m.name == model_on_average.model)
+            assert model_on_average.tasks[run.header.ood] == pytest.approx(model.outcome)
+    assert comparison.trends == ()
 
 
 def test_the_best_on_average_is_that_of_draws_of_each_set(runs):
     """The probabilities are those of means of independent draws."""
-    known = compare(runs).on_average
-    assert known.labels == {"set-0": 10, "set-1": 10, "set-2": 10, "large": 60}
+    by_rows = compare(runs).on_average
+    assert by_rows.labels == {"set-0": 10, "set-1": 10, "set-2": 10, "large": 60}
     rng = np.random.default_rng(5)
     means = mean_of([rows_.draw(RowEvidence.of_means(run.table.outcomes), rng) for run in runs]).values
     first = np.bincount(means.argmax(axis=1), minlength=3) / len(means)
-    assert [known.p_best[name] for name in MODELS] == pytest.approx(first, abs=0.015)
-    assert sum(known.p_best.values()) == pytest.approx(1)
-    assert (known.first, known.second) == ("bert", "lstm")
+    assert [by_rows.p_best[name] for name in MODELS] == pytest.approx(first, abs=0.015)
+    assert sum(by_rows.p_best.values()) == pytest.approx(1)
+    assert (by_rows.first, by_rows.second) == ("bert", "lstm")
 
 
 @pytest.mark.more
 def test_the_set_with_few_labels_needs_more(runs):
     """Not the one of which 60 rows are labelled."""
-    known = compare(
+    by_rows = compare(
         [run_on("few", rows((0.9, 0.8, 0.5), 10, 1)), run_on("many", rows((0.9, 0.8, 0.5), 80, 4))]
     ).on_average
-    assert sum(known.next_labels.values()) == 10
-    assert known.next_labels["few"] > known.next_labels["many"]
-    told = compare([run_on(f"s{at}", rows((0.99, 0.2, 0.1), 40, at)) for at in (1, 2)]).on_average
-    assert told.groups[0] == ("bert",)
+    assert sum(by_rows.next_labels.values()) == 10
+    assert by_rows.next_labels["few"] > by_rows.next_labels["many"]
+    certain = compare([run_on(f"s{index}", rows((0.99, 0.2, 0.1), 40, index)) for index in (1, 2)]).on_average
+    assert certain.groups[0] == ("bert",)
 
 
 def test_a_decision_with_a_pool_is_drawn_from_its_intervals(runs):
     """The means and the order that its intervals and probabilities say."""
     pooled = [dataclasses.replace(run, found=dataclasses.replace(run.found, kind="pool", versus=())) for run in runs]
-    one, other = compare(runs).on_average, compare(pooled).on_average
+    first, second = compare(runs).on_average, compare(pooled).on_average
     for name in MODELS:
-        assert other.p_best[name] == pytest.approx(one.p_best[name], abs=0.12)
+        assert second.p_best[name] == pytest.approx(first.p_best[name], abs=0.12)
 
 
 def test_what_is_no_decision_has_no_such_part(runs):
     """Evaluations, tables, and decisions between other models."""
-    other = run_on("other", rows((0.9, 0.5, 0.4), 10, 7), ("bert", "lstm", "new"))
+    other_run = run_on("other", rows((0.9, 0.5, 0.4), 10, 7), ("bert", "lstm", "new"))
     assert (
         compare([toy(), dataclasses.replace(toy(), header=dataclasses.replace(toy().header, ood="x"))]).on_average
         is None
     )
-    found = compare([runs[0], other], missing="ranks")
-    assert found.on_average is None
+    comparison = compare([runs[0], other_run], missing="ranks")
+    assert comparison.on_average is None
     with refuses(DataError, value="bert", place="run 2 of set-0"):
         compare([runs[0], runs[0]])
 
@@ -99,7 +99,7 @@ def test_what_is_no_decision_has_no_such_part(runs):
 @pytest.mark.more
 def test_the_report_says_who_is_best_on_average(runs):
     """In a sentence, and as a table."""
-    shown = report.document(compare(runs))
-    assert any("is the best on average with a probability of" in line for line in shown.answer)
-    (table,) = (one for one in shown.tables if one.caption == "Best on average")
+    document = report.document(compare(runs))
+    assert any("is the best on average with a probability of" in line for line in document.answer)
+    (table,) = (table_shown for table_shown in document.tables if table_shown.caption == "Best on average")
     assert [row[0] for row in table.rows] == list(compare(runs).names)

@@ -16,9 +16,9 @@ def found(cosines):
     return Shift(tuple(DomainSummary(name, 100, 5.0, 5.0) for name in names), tuple(pairs), 0)
 
 
-def outcomes(right, of=100):
+def outcomes(right, count=100):
     """So many right answers."""
-    return np.repeat([1.0, 0.0], [right, of - right])
+    return np.repeat([1.0, 0.0], [right, count - right])
 
 
 def test_drops_and_correlations_are_those_of_plain_numbers():
@@ -27,16 +27,16 @@ def test_drops_and_correlations_are_those_of_plain_numbers():
     answers = {"home": {"a": outcomes(90), "b": outcomes(80)}}
     for n, (a, b) in enumerate(zip(first, second, strict=True)):
         answers[f"new {n}"] = {"a": outcomes(a), "b": outcomes(b)}
-    made = add_model_scores(found(cosines), answers, "ACC", {})
+    scored = add_model_scores(found(cosines), answers, "ACC", {})
     drops = [0.85 - (a + b) / 200 for a, b in zip(first, second, strict=True)]
-    assert [made.drop(f"new {n}") for n in range(4)] == pytest.approx(drops)
-    (one,) = made.correlations
-    assert (one.measure, one.sets) == ("cosine", 4)
-    assert one.pearson == pytest.approx(pearson(np.array(cosines), np.array(drops)).value)
-    assert one.spearman == pytest.approx(spearman(np.array(cosines), np.array(drops)).value)
-    assert one.pearson < -0.8
-    assert "over 4 sets. Below 8 sets they say almost nothing" in made.notes[-1]
-    score = made.score("home", "a")
+    assert [scored.drop(f"new {n}") for n in range(4)] == pytest.approx(drops)
+    (correlation,) = scored.correlations
+    assert (correlation.measure, correlation.sets) == ("cosine", 4)
+    assert correlation.pearson == pytest.approx(pearson(np.array(cosines), np.array(drops)).value)
+    assert correlation.spearman == pytest.approx(spearman(np.array(cosines), np.array(drops)).value)
+    assert correlation.pearson < -0.8
+    assert "over 4 sets. Below 8 sets they say almost nothing" in scored.notes[-1]
+    score = scored.score("home", "a")
     assert (score.value, score.rows) == (pytest.approx(0.9), 100)
     assert score.low < 0.9 < score.high
 
@@ -51,15 +51,15 @@ def test_two_sets_have_no_correlation():
         "a measure that is always the same"
     )
     answers |= {"new 2": {"a": unknown}}
-    made = add_model_scores(found([0.1, 0.2, 0.3]), answers, "ACC", {})
-    assert made.correlations == ()
-    assert made.score("new 2", "a") is None
-    assert made.drop("new 2") is None
+    scored = add_model_scores(found([0.1, 0.2, 0.3]), answers, "ACC", {})
+    assert scored.correlations == ()
+    assert scored.score("new 2", "a") is None
+    assert scored.drop("new 2") is None
 
 
 def test_eight_sets_are_not_warned_of():
     """The warning is for fewer."""
     answers = {name: {"a": outcomes(50 + n)} for n, name in enumerate(["home", *(f"new {n}" for n in range(8))])}
-    made = add_model_scores(found([0.1 * n for n in range(8)]), answers, "ACC", {})
-    assert made.notes == ()
-    assert made.correlations[0].pearson == pytest.approx(-1)
+    scored = add_model_scores(found([0.1 * n for n in range(8)]), answers, "ACC", {})
+    assert scored.notes == ()
+    assert scored.correlations[0].pearson == pytest.approx(-1)

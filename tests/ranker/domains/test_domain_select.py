@@ -20,9 +20,9 @@ COLUMNS = ("set", "source", "similarity", "model", "value", "kind")
 
 def choose(task, *options):
     """Return the reason for each decision on the sets of a task, and the names of the chosen sets."""
-    found = answered("shift", "--select", f"boss-{task}.csv", *options)
-    reasons = {choice["name"]: choice["reason"] for choice in found["choices"]}
-    return reasons, {choice["name"] for choice in found["choices"] if choice["chosen"]}
+    choice = answered("shift", "--select", f"boss-{task}.csv", *options)
+    reasons = {choice["name"]: choice["reason"] for choice in choice["choices"]}
+    return reasons, {choice["name"] for choice in choice["choices"] if choice["chosen"]}
 
 
 def test_boss_chooses_dynasent_semeval_and_sst():
@@ -35,7 +35,7 @@ def test_boss_chooses_dynasent_semeval_and_sst():
 
 
 @pytest.mark.parametrize(
-    ("task", "kept", "expected"),
+    ("task", "kept_files", "expected"),
     [
         ("toxicity", ["AdvCivil"], {"AdvCivil", "Implicit Hate", "ToxiGen"}),
         ("inference", ["WANLI"], {"ANLI", "ContractNLI", "WANLI"}),
@@ -43,11 +43,11 @@ def test_boss_chooses_dynasent_semeval_and_sst():
         ("questions", ["AdvQA"], {"AdvQA", "NewsQA", "SearchQA"}),
     ],
 )
-def test_its_other_choices_follow_too(task, kept, expected):
+def test_its_other_choices_follow_too(task, kept_files, expected):
     """With the one threshold, and the sets that it keeps by hand though they are like the in-domain one."""
-    assert choose(task, *(part for name in kept for part in ("--keep", name)))[1] == expected
-    if kept:
-        assert not {*kept} & choose(task)[1]
+    assert choose(task, *(part for name in kept_files for part in ("--keep", name)))[1] == expected
+    if kept_files:
+        assert not {*kept_files} & choose(task)[1]
 
 
 def test_the_threshold_lies_between_what_boss_keeps_and_drops():

@@ -39,8 +39,8 @@ def test_two_halves_of_a_set_are_near(name):
     """Of three splits all; a hundred are a slow test."""
     rng = np.random.default_rng(0)
     texts = embedded(name)
-    found = [compare_domains(*halves(rng, texts), np.random.default_rng(0)).verdict for _ in range(3)]
-    assert found == ["near"] * 3
+    verdicts = [compare_domains(*halves(rng, texts), np.random.default_rng(0)).verdict for _ in range(3)]
+    assert verdicts == ["near"] * 3
 
 
 @pytest.mark.slow
@@ -55,21 +55,21 @@ def test_ninety_five_of_a_hundred_splits_are_near(name):
     else:
         pytest.skip("needs ../shared/data/sst2")
     rng = np.random.default_rng(1)
-    found = [compare_domains(*halves(rng, texts), np.random.default_rng(n)).verdict for n in range(100)]
-    assert found.count("near") >= 95
+    verdicts = [compare_domains(*halves(rng, texts), np.random.default_rng(n)).verdict for n in range(100)]
+    assert verdicts.count("near") >= 95
 
 
 def test_sets_of_one_task_are_far_and_of_two_are_other():
     """As the reference pairs themselves."""
-    found = measure_shift([domain(name, embedded(name)) for name in ("hans-sub", "hans-lex", "paws")])
-    assert [(pair.a, pair.b, pair.verdict) for pair in found.pairs] == [
+    shifts = measure_shift([domain(name, embedded(name)) for name in ("hans-sub", "hans-lex", "paws")])
+    assert [(pair.a, pair.b, pair.verdict) for pair in shifts.pairs] == [
         ("hans-sub", "hans-lex", "far"),
         ("hans-sub", "paws", "other"),
         ("hans-lex", "paws", "other"),
     ]
-    assert [pair.b for pair in found.new] == ["hans-lex", "paws"]
-    assert "hans-lex and hans-sub" in found.pairs[0].reason
-    assert found.pairs[0].p < 0.01
+    assert [pair.b for pair in shifts.new] == ["hans-lex", "paws"]
+    assert "hans-lex and hans-sub" in shifts.pairs[0].reason
+    assert shifts.pairs[0].p < 0.01
 
 
 @pytest.mark.more
@@ -85,17 +85,17 @@ def test_the_reference_pairs_are_those_of_the_script():
     from benchmarks.shift_references import squared
     from ranker.domains.words import count_words
 
-    known = {(one.a, one.b): one.mmd for one in references.reference_pairs()}
-    assert len(known) == 28
-    assert {one.kind for one in references.reference_pairs()} == {"near", "far", "other"}
+    mmds = {(pair.a, pair.b): pair.mmd for pair in references.reference_pairs()}
+    assert len(mmds) == 28
+    assert {pair.kind for pair in references.reference_pairs()} == {"near", "far", "other"}
     for pair in (("hans-con", "hans-sub"), ("hans-sub", "paws")):
         texts = [count_words([" ".join(row) for row in embedded(name)]) for name in pair]
-        assert squared(*texts, np.random.default_rng(0)) == pytest.approx(known[pair], abs=2e-4)
+        assert squared(*texts, np.random.default_rng(0)) == pytest.approx(mmds[pair], abs=2e-4)
 
 
 def test_every_kind_of_pair_is_nearer_than_the_next():
     """The references part into three stretches, so that the nearest one gives the verdict a meaning."""
-    kinds = [one.kind for one in references.reference_pairs()]
+    kinds = [pair.kind for pair in references.reference_pairs()]
     assert kinds == sorted(kinds, key=["near", "far", "other"].index)
 
 
@@ -111,18 +111,18 @@ def test_few_texts_cannot_be_told():
     many = domain("many", [f"w{n} w{n % 7} x" for n in range(100)])
     two = domain("two", ["a b", "w1 x"])
     for a in (many, two):
-        found = compare_domains(a, domain("new", ["a b", "w1 x"]), np.random.default_rng(0))
-        assert found.verdict == "cannot be told"
-        assert found.reason.endswith("2 texts, and 20 are needed.")
-    one = compare_domains(many, domain("one", ["a"]), np.random.default_rng(0))
-    assert (one.verdict, one.p, one.measure("mmd").value) == ("cannot be told", None, None)
+        verdict = compare_domains(a, domain("new", ["a b", "w1 x"]), np.random.default_rng(0))
+        assert verdict.verdict == "cannot be told"
+        assert verdict.reason.endswith("2 texts, and 20 are needed.")
+    on_one = compare_domains(many, domain("one", ["a"]), np.random.default_rng(0))
+    assert (on_one.verdict, on_one.p, on_one.measure("mmd").value) == ("cannot be told", None, None)
 
 
 def test_equal_texts_cannot_be_told():
     """All of one set, or of both."""
     same = domain("same", ["the same text"] * 50)
-    found = compare_domains(same, domain("other", [f"w{n} w{n % 7} x" for n in range(50)]), np.random.default_rng(0))
-    assert (found.verdict, found.reason) == ("cannot be told", "All texts of same are equal.")
+    verdict = compare_domains(same, domain("other", [f"w{n} w{n % 7} x" for n in range(50)]), np.random.default_rng(0))
+    assert (verdict.verdict, verdict.reason) == ("cannot be told", "All texts of same are equal.")
     assert compare_domains(same, same, np.random.default_rng(0)).verdict == "cannot be told"
 
 
@@ -131,18 +131,18 @@ def test_another_script_is_pointed_out():
     rng = np.random.default_rng(0)
     russian = [" ".join(rng.choice(["дом", "кот", "был", "стол", "он"], 5)) for _ in range(60)]
     english = [" ".join(rng.choice(["house", "cat", "was", "table", "he"], 5)) for _ in range(60)]
-    found = measure_shift([domain("en", english), domain("ru", russian)])
-    assert found.pairs[0].verdict == "other"
-    assert found.pairs[0].measure("word_overlap").value == 0
-    assert found.notes == ("en and ru have no word in common: another language, or another script?",)
+    shifts = measure_shift([domain("en", english), domain("ru", russian)])
+    assert shifts.pairs[0].verdict == "other"
+    assert shifts.pairs[0].measure("word_overlap").value == 0
+    assert shifts.notes == ("en and ru have no word in common: another language, or another script?",)
     assert measure_shift([domain("en", english), domain("ru", ["…"] * 60)]).notes[0] == "No word occurs in ru."
 
 
 def test_texts_without_a_common_word_cannot_be_told():
     """No word stands twice, so that all vectors are 0, and no distance is none."""
     first, second = domain("a", [f"w{n}" for n in range(40)]), domain("b", [f"v{n}" for n in range(40)])
-    found = compare_domains(first, second, np.random.default_rng(0))
-    assert (found.verdict, found.reason) == ("cannot be told", "No word of a and b occurs in two of the texts.")
+    verdict = compare_domains(first, second, np.random.default_rng(0))
+    assert (verdict.verdict, verdict.reason) == ("cannot be told", "No word of a and b occurs in two of the texts.")
     blank = compare_domains(
         domain("c", [f"w{n % 9} x" for n in range(40)]), domain("d", ["…", "!"] * 20), np.random.default_rng(0)
     )
@@ -152,19 +152,19 @@ def test_texts_without_a_common_word_cannot_be_told():
 def test_numbers_are_no_labels():
     """A column of scores is called a label, too; nothing is said of its frequencies."""
     texts = [f"w{n} w{n % 7} x" for n in range(60)]
-    found = measure_shift([domain(name, texts, [f"{n}.5" for n in range(60)]) for name in ("a", "b")])
-    assert found.domains[0].labels == {}
-    assert found.pairs[0].measure("label_shift").value is None
+    shifts = measure_shift([domain(name, texts, [f"{n}.5" for n in range(60)]) for name in ("a", "b")])
+    assert shifts.domains[0].labels == {}
+    assert shifts.pairs[0].measure("label_shift").value is None
 
 
 def test_leakage_is_counted():
     """Of 40 new texts ten are in-domain ones."""
     rng = np.random.default_rng(2)
-    own = [" ".join(f"w{n}" for n in rng.integers(5_000, size=30)) for _ in range(50)]
+    own_texts = [" ".join(f"w{n}" for n in rng.integers(5_000, size=30)) for _ in range(50)]
     new = [" ".join(f"w{n}" for n in rng.integers(5_000, size=30)) for _ in range(30)]
-    found = compare_domains(domain("a", own), domain("b", [*own[:10], *new]), rng)
-    assert found.measure("repeated").value == pytest.approx(0.25)
-    assert found.measure("repeated").low < 0.25 < found.measure("repeated").high
+    verdict = compare_domains(domain("a", own_texts), domain("b", [*own_texts[:10], *new]), rng)
+    assert verdict.measure("repeated").value == pytest.approx(0.25)
+    assert verdict.measure("repeated").low < 0.25 < verdict.measure("repeated").high
 
 
 def test_labels_are_compared_by_name():
@@ -172,12 +172,12 @@ def test_labels_are_compared_by_name():
     texts = [f"w{n} w{n % 7} x" for n in range(40)]
     first = domain("a", texts, ["yes"] * 20 + ["no"] * 20)
     second = domain("b", texts, ["No"] * 30 + ["YES"] * 9 + [None])
-    found = measure_shift([first, second])
-    assert found.pairs[0].measure("label_shift").value == pytest.approx(abs(9 / 39 - 0.5))
-    assert found.domains[1].labels == {"No": 30 / 39, "YES": 9 / 39}
-    other = measure_shift([first, domain("c", texts, ["x"] * 40)])
-    assert other.pairs[0].measure("label_shift").value is None
-    assert other.notes == ("c: no label of a (yes, no), so no shift of labels.",)
+    shifts = measure_shift([first, second])
+    assert shifts.pairs[0].measure("label_shift").value == pytest.approx(abs(9 / 39 - 0.5))
+    assert shifts.domains[1].labels == {"No": 30 / 39, "YES": 9 / 39}
+    other_shifts = measure_shift([first, domain("c", texts, ["x"] * 40)])
+    assert other_shifts.pairs[0].measure("label_shift").value is None
+    assert other_shifts.notes == ("c: no label of a (yes, no), so no shift of labels.",)
     assert measure_shift([first, domain("c", texts)]).notes == ()
 
 

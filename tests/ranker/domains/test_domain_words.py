@@ -11,22 +11,22 @@ from ranker.limits import Limits
 
 def test_a_word_is_what_factors_take_for_one():
     """In lower case, without punctuation; apostrophes, hyphens, accents and digits are parts of words."""
-    found = words.words_of("L'été 2024: the co-worker's _x_ … 日本語 don’t!")
-    assert found == ["l'été", "2024", "the", "co-worker's", "_x_", "日本語", "don’t"]
+    word_list = words.words_of("L'été 2024: the co-worker's _x_ … 日本語 don’t!")
+    assert word_list == ["l'été", "2024", "the", "co-worker's", "_x_", "日本語", "don’t"]
 
 
 def test_counts_are_those_of_each_text():
     """By the words of both sets, in alphabetical order; a text without a word is an empty row."""
-    of = align_words(count_words(["b a b", ""]), count_words(["c a"]))
-    assert of.words == ("a", "b", "c")
-    first, second = (counts.toarray().tolist() for counts in of.counts)
+    counts = align_words(count_words(["b a b", ""]), count_words(["c a"]))
+    assert counts.words == ("a", "b", "c")
+    first, second = (counts.toarray().tolist() for counts in counts.counts)
     assert (first, second) == ([[1, 2, 0], [0, 0, 0]], [[1, 0, 1]])
 
 
 def test_stop_words_are_no_content():
-    """Those of scikit-learn's list."""
-    of = align_words(count_words(["the cat"]), count_words(["a dog of the cat"]))
-    assert [of.words[n] for n in of.content] == ["cat", "dog"]
+    """The stop words are those of scikit-learn's list."""
+    counts = align_words(count_words(["the cat"]), count_words(["a dog of the cat"]))
+    assert [counts.words[n] for n in counts.content] == ["cat", "dog"]
 
 
 def texts(rng, size, vocabulary):
@@ -39,12 +39,12 @@ def test_vectors_keep_the_distances_of_tfidf():
     rng = np.random.default_rng(0)
     vocabulary = [f"w{n}" for n in range(12)]
     first, second = texts(rng, 30, vocabulary), texts(rng, 20, vocabulary)
-    found = np.concatenate(words.vectors(align_words(count_words(first), count_words(second)), rng, components=11))
+    vectors = np.concatenate(words.vectors(align_words(count_words(first), count_words(second)), rng, components=11))
     fitted = TfidfVectorizer(sublinear_tf=True, min_df=2).fit([*first[:20], *second])  # of equal texts any 20 would do
-    assert found.shape == (50, 11)
-    assert np.linalg.norm(found, axis=1) == pytest.approx(1, abs=0.1)
-    whole = fitted.transform([*first, *second]).toarray()
-    assert np.corrcoef((found @ found.T).ravel(), (whole @ whole.T).ravel())[0, 1] > 0.98
+    assert vectors.shape == (50, 11)
+    assert np.linalg.norm(vectors, axis=1) == pytest.approx(1, abs=0.1)
+    dense = fitted.transform([*first, *second]).toarray()
+    assert np.corrcoef((vectors @ vectors.T).ravel(), (dense @ dense.T).ravel())[0, 1] > 0.98
 
 
 def test_sets_without_a_common_word_have_vectors():
@@ -55,7 +55,7 @@ def test_sets_without_a_common_word_have_vectors():
     )
     assert np.abs(first @ second.T).max() == pytest.approx(0, abs=1e-8)
     none = words.vectors(align_words(count_words(["", "."]), count_words(["!", "?"])), rng)
-    assert not any(one.any() for one in none)
+    assert not any(vector.any() for vector in none)
 
 
 def test_no_text_is_looked_at_once_there_are_too_many_words():

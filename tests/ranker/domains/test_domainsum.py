@@ -52,7 +52,7 @@ DIFFERENT = {("genre", "summary_diversity"), ("style", "summary_diversity"), ("t
 
 def means(pairs, rng):
     """Measure -> its mean over documents and summaries."""
-    return {one.name: one for one in summaries.means(pairs, rng)}
+    return {mean.name: mean for mean in summaries.means(pairs, rng)}
 
 
 @cache
@@ -77,16 +77,16 @@ def fits(board, level):
 def test_table_4_follows_from_the_other_tables(board, level):
     """21 of 24 correlations within 0.05, if performance is the mean of ROUGE and BERTScore; three are different."""
     published = dict(zip(PUBLISHED, TABLE_4[level], strict=True))
-    found = fits(board, level)
-    wrong = {(level, name) for name, r in published.items() if abs(r - found[name]["pearson"]) > 0.05}
+    fit = fits(board, level)
+    wrong = {(level, name) for name, r in published.items() if abs(r - fit[name]["pearson"]) > 0.05}
     assert wrong == {pair for pair in DIFFERENT if pair[0] == level}
-    starred = {name for name, fit in found.items() if fit["p"] <= 0.05}
+    starred = {name for name, fit in fit.items() if fit["p"] <= 0.05}
     assert starred - {"summary_diversity"} == {name for name in SIGNIFICANT[level] if name != "summary_diversity"}
-    assert {fit["sets"] for fit in found.values()} == {5}
+    assert {fit["sets"] for fit in fit.values()} == {5}
 
 
 def test_the_three_other_correlations_are_different(board):
-    """What comes instead, and every p and interval is scipy's."""
+    """Other statistics stand in for the three, and every p and interval is scipy's."""
     assert [round(fits(board, level)[name]["pearson"], 2) for level, name in sorted(DIFFERENT)] == [0.48, -0.26, 0.71]
     of_set = {task: sum(model["tasks"][task] for model in board["models"]) for task in board["tasks"]}
     for level in TABLE_4:
@@ -117,9 +117,11 @@ def test_a_level_alone_is_compared_like_the_part_of_the_table(board):
 
 
 def test_drops_by_level_are_those_of_figure_5():
-    """What models lose that were trained on one set of a level, over its four others; the paper's order of levels."""
+    """Drops are those of models trained on one set of a level, over its four others, in the paper's order of levels."""
     drops = {model["model"]: model["drops"] for model in answered("compare", "domainsum-table6.csv")["models"]}
-    assert {name: {level: round(100 * drop, 1) for level, drop in of.items()} for name, of in drops.items()} == {
+    assert {
+        name: {level: round(100 * drop, 1) for level, drop in by_level.items()} for name, by_level in drops.items()
+    } == {
         "BART, fine-tuned": {"genre": 11.0, "style": 6.8, "topic": 0.4},
         "Llama3.1-8B, fine-tuned": {"genre": 10.0, "style": 0.7, "topic": -0.3},
     }
@@ -140,7 +142,8 @@ def sample(name):
         rows = [json.loads(line) for line in file]
     return [
         tuple(
-            [numbers.setdefault(token, len(numbers)) for token in tokens_of(row[of])] for of in ("document", "summary")
+            [numbers.setdefault(token, len(numbers)) for token in tokens_of(row[text])]
+            for text in ("document", "summary")
         )
         for row in rows
     ]
@@ -149,25 +152,25 @@ def sample(name):
 @pytest.mark.parametrize("name", ["cnndm", "cnn"])
 def test_six_of_eight_measures_agree_with_table_5_as_far_as_a_sample_can(name):
     """Of 500 texts of two sets: lengths and compression within 6 %, diversity and coverage within a point."""
-    found = means(sample(name), np.random.default_rng(0))
+    correlations = means(sample(name), np.random.default_rng(0))
     published = table_5()[SETS[name]]
-    for one in ("document_length", "summary_length", "compression"):
-        assert found[one].value == pytest.approx(published[one], rel=0.06)
-    for one in ("document_diversity", "summary_diversity", "coverage"):
-        assert 100 * found[one].value == pytest.approx(published[one], abs=1.0)
+    for text in ("document_length", "summary_length", "compression"):
+        assert correlations[text].value == pytest.approx(published[text], rel=0.06)
+    for text in ("document_diversity", "summary_diversity", "coverage"):
+        assert 100 * correlations[text].value == pytest.approx(published[text], abs=1.0)
 
 
 @pytest.mark.parametrize(("name", "formula", "trigrams"), [("cnndm", 44.1, 70.9), ("cnn", 36.9, 53.3)])
 def test_the_published_abstractiveness_is_that_of_trigrams(name, formula, trigrams):
     """Equation 6, a mean over three sizes, gives 15 to 26 points less than Table 5; trigrams alone agree with it."""
     pairs = sample(name)
-    found = means(pairs, np.random.default_rng(0))["abstractiveness"].value
+    error = means(pairs, np.random.default_rng(0))["abstractiveness"].value
     shares = []
     for document, summary in pairs:
         grams = [{*zip(tokens, tokens[1:], tokens[2:], strict=False)} for tokens in (document, summary)]
-        own = [*zip(summary, summary[1:], summary[2:], strict=False)]
-        shares.append(sum(gram not in grams[0] for gram in own) / len(own))
-    assert 100 * found == pytest.approx(formula, abs=0.1)
+        triples = [*zip(summary, summary[1:], summary[2:], strict=False)]
+        shares.append(sum(gram not in grams[0] for gram in triples) / len(triples))
+    assert 100 * error == pytest.approx(formula, abs=0.1)
     assert 100 * np.mean(shares) == pytest.approx(trigrams, abs=0.1)
     assert 100 * np.mean(shares) == pytest.approx(table_5()[SETS[name]]["abstractiveness"], abs=2)
 
@@ -175,6 +178,6 @@ def test_the_published_abstractiveness_is_that_of_trigrams(name, formula, trigra
 @pytest.mark.parametrize(("name", "density"), [("cnndm", 3.7), ("cnn", 13.2)])
 def test_the_published_density_is_another(name, density):
     """Equation 2 gives 3.7 and 13.2; Table 5 has 83.81 and 10.77, and says that these are percent."""
-    found = means(sample(name), np.random.default_rng(0))["density"].value
-    assert found == pytest.approx(density, abs=0.05)
-    assert found != pytest.approx(table_5()[SETS[name]]["density"], rel=0.15)
+    error = means(sample(name), np.random.default_rng(0))["density"].value
+    assert error == pytest.approx(density, abs=0.05)
+    assert error != pytest.approx(table_5()[SETS[name]]["density"], rel=0.15)

@@ -1,4 +1,4 @@
-"""Tables 3, 4 and 8 of GLUE-X (Yang et al. 2023) as a leaderboard: the first is rebuilt from the other two."""
+"""Tables 3, 4 and 8 of GLUE-X (Yang et al. 2023) as a leaderboard, the first from the other two."""
 
 import csv
 import gzip
@@ -77,10 +77,10 @@ def test_the_means_the_decay_and_the_order_are_those_of_table_3(board):
 def test_the_friedman_ranks_are_those_of_table_3_where_two_digits_tell_models_apart(board):
     """Two models with the same two digits share a rank here, and did not there: an eighth at most for each such tie."""
     published, tied = rows_of(PUBLISHED), ties()
-    for kind, key, at in (("", "friedman", 3), (" (in-domain)", "friedman_in_domain", 4)):
+    for kind, key, column in (("", "friedman", 3), (" (in-domain)", "friedman_in_domain", 4)):
         for model in board["models"]:
             name = model["model"]
-            assert model[key] == pytest.approx(published[name][at], abs=0.0051 + tied[kind, name] / 16)
+            assert model[key] == pytest.approx(published[name][column], abs=0.0051 + tied[kind, name] / 16)
     assert sum(not tied["", name] for name in published) == 17
 
 
@@ -90,7 +90,7 @@ def ties():
     for kind in ("", " (in-domain)"):
         numbers_of = column(kind)
         for model, numbers in numbers_of.items():
-            same = sum(other[at] == value for other in numbers_of.values() for at, value in enumerate(numbers))
+            same = sum(row[place] == value for row in numbers_of.values() for place, value in enumerate(numbers))
             count[kind, model] = same - len(TASKS)
     return count
 
@@ -108,7 +108,7 @@ def test_table_4_is_the_mean_of_some_of_the_released_results():
     """Of every task all sets and metrics, but for three tasks, where some sets do not count (RTE: two of four)."""
     with gzip.open(DATA, "rt") as file:
         released = list(csv.DictReader(file))
-    kept = [
+    means = [
         {
             "model": short(row["model"]),
             "set": f"{row['ood_set']} {row['metric']}",
@@ -116,15 +116,15 @@ def test_table_4_is_the_mean_of_some_of_the_released_results():
             "value": float(row["value"]),
         }
         for row in released
-        for task in [next(one for one in TASKS if one.replace("-", "").casefold() == row["task"])]
+        for task in [next(task_name for task_name in TASKS if task_name.replace("-", "").casefold() == row["task"])]
         if (row["ood_set"], row["metric"]) in RELEASED.get(task, [(row["ood_set"], row["metric"])])
     ]
-    found = compare(kept)
+    comparison = compare(means)
     table, published = column(""), {name.casefold(): name for name in rows_of(PUBLISHED)}
-    for one in found.models:
-        for task, value in zip(TASKS, table[published[one.model]], strict=True):
-            assert 100 * one.tasks[task] == pytest.approx(value, abs=0.0051)
-    exact = {one.model: one.friedman for one in found.models}
+    for model in comparison.models:
+        for task, value in zip(TASKS, table[published[model.model]], strict=True):
+            assert 100 * model.tasks[task] == pytest.approx(value, abs=0.0051)
+    exact = {model.model: model.friedman for model in comparison.models}
     off = {
         name: round(exact[folded] - rows_of(PUBLISHED)[name][3], 3)
         for folded, name in published.items()

@@ -13,9 +13,9 @@ def test_friedman_is_that_of_scipy(models, sets, seed):
     """With ties as without, the statistic and its p are scipy's."""
     rng = np.random.default_rng(seed)
     for values in (rng.random((models, sets)), rng.integers(0, 4, (models, sets)) / 4):
-        found, (statistic, _) = leaders.friedman(values, range(len(values))), stats.friedmanchisquare(*values)
-        assert found.statistic == pytest.approx(statistic)
-        assert found.df == models - 1
+        ranks, (statistic, _) = leaders.friedman(values, range(len(values))), stats.friedmanchisquare(*values)
+        assert ranks.statistic == pytest.approx(statistic)
+        assert ranks.df == models - 1
 
 
 def test_iman_and_davenport_as_in_demsar():
@@ -26,9 +26,9 @@ def test_iman_and_davenport_as_in_demsar():
     assert 13 * chi / (14 * 3 - chi) == pytest.approx(3.69, abs=0.01)
     rng = np.random.default_rng(0)
     values = rng.random((10, 14)) + np.linspace(0, 0.4, 10)[:, None]
-    found = leaders.friedman(values, range(len(values)))
-    f = 13 * found.statistic / (14 * 9 - found.statistic)
-    assert found.p == pytest.approx(stats.f.sf(f, 9, 117))
+    friedman = leaders.friedman(values, range(len(values)))
+    f = 13 * friedman.statistic / (14 * 9 - friedman.statistic)
+    assert friedman.p == pytest.approx(stats.f.sf(f, 9, 117))
 
 
 @pytest.mark.few(1)
@@ -38,14 +38,14 @@ def test_friedman_of_few_sets_counts_their_orders(models, sets, ties):
     rng = np.random.default_rng(models * sets)
     for _ in range(5):
         values = rng.integers(0, 3, (models, sets)) / 2 if ties else rng.random((models, sets))
-        found = leaders.friedman(values, range(models))
-        if found is None:
+        friedman = leaders.friedman(values, range(models))
+        if friedman is None:
             continue
         of_sets = [list(itertools.permutations(column)) for column in leaders.ranks(values).T]
         middle = sets * (models + 1) / 2
         spreads = [((np.sum(orders, axis=0) - middle) ** 2).sum() for orders in itertools.product(*of_sets)]
         observed = ((leaders.ranks(values).sum(axis=1) - middle) ** 2).sum()
-        assert found.p == pytest.approx(np.mean(np.array(spreads) >= observed - 1e-9))
+        assert friedman.p == pytest.approx(np.mean(np.array(spreads) >= observed - 1e-9))
 
 
 def test_friedman_counts_what_it_can():
@@ -72,12 +72,12 @@ def test_friedman_says_nothing_of_too_little():
 
 
 def test_friedman_of_one_order_everywhere():
-    """Where all sets agree, p is that of one order of 24 in all but one; the best model stands first in the groups."""
+    """If all sets agree, p is that of one order of 24 in all but one, and the best model is first in the groups."""
     values = np.repeat(np.arange(4.0)[:, None], 6, axis=1)
-    found = leaders.friedman(values, "abcd")
-    assert found.critical_difference == leaders.critical_difference(4, 6)
-    assert found.groups == (("d", "c"), ("c", "b"), ("b", "a"))
-    assert found.p == pytest.approx(24.0**-5)
+    friedman = leaders.friedman(values, "abcd")
+    assert friedman.critical_difference == leaders.critical_difference(4, 6)
+    assert friedman.groups == (("d", "c"), ("c", "b"), ("b", "a"))
+    assert friedman.p == pytest.approx(24.0**-5)
     assert leaders.friedman(np.repeat(np.arange(9.0)[:, None], 6, axis=1), range(9)).p == 0.0
 
 
@@ -101,8 +101,8 @@ def test_the_critical_difference_is_where_nemenyi_reaches_alpha():
 @pytest.mark.parametrize(("models", "q"), [(2, 1.960), (3, 2.343), (5, 2.728), (10, 3.164)])
 def test_critical_values_are_the_published_ones(models, q):
     """Demsar 2006, Table 5 (a), for 0.05."""
-    found = leaders.critical_difference(models, 6) / np.sqrt(models * (models + 1) / 36)
-    assert found == pytest.approx(q, abs=1e-3)
+    critical_difference = leaders.critical_difference(models, 6) / np.sqrt(models * (models + 1) / 36)
+    assert critical_difference == pytest.approx(q, abs=1e-3)
 
 
 def test_groups_are_the_largest_sets_within_the_difference():
@@ -110,14 +110,14 @@ def test_groups_are_the_largest_sets_within_the_difference():
     rng = np.random.default_rng(0)
     for _ in range(30):
         ranks = np.round(rng.uniform(1, 6, 6), 2)
-        found = {frozenset(group) for group in leaders.groups(ranks, 1.5)}
+        groups = {frozenset(group) for group in leaders.groups(ranks, 1.5)}
         near = [
-            frozenset(some)
+            frozenset(combination)
             for size in range(2, 7)
-            for some in itertools.combinations(range(6), size)
-            if np.ptp(ranks[list(some)]) <= 1.5 + 1e-9
+            for combination in itertools.combinations(range(6), size)
+            if np.ptp(ranks[list(combination)]) <= 1.5 + 1e-9
         ]
-        assert found == {one for one in near if not any(one < other for other in near)}
+        assert groups == {group for group in near if not any(group < wider for wider in near)}
 
 
 def test_signed_rank_is_that_of_scipy():
@@ -156,33 +156,35 @@ def test_the_bayesian_test_is_that_of_baycomp():
     rng = np.random.default_rng(1)
     differences = rng.normal(0.01, 0.02, (4, 9))
     ours = np.column_stack(leaders.bayesian_signed_rank(differences, 0.01, rng, 40_000))
-    for one, found in zip(differences, ours, strict=True):
-        theirs = baycomp.SignedRankTest.probs(one, np.zeros(9), rope=0.01, prior=0.5, nsamples=40_000, random_state=1)
-        assert found == pytest.approx(theirs, abs=0.02)
+    for values, of_ours in zip(differences, ours, strict=True):
+        theirs = baycomp.SignedRankTest.probs(
+            values, np.zeros(9), rope=0.01, prior=0.5, nsamples=40_000, random_state=1
+        )
+        assert of_ours == pytest.approx(theirs, abs=0.02)
 
 
 def test_the_bayesian_test_by_plain_sums():
     """Every pair of sets tried, with the same weights; ties with the margin speak for neither."""
     differences = np.array([0.02, 0.0, -0.02, 0.05, 0.02, -0.01])
-    found = leaders.bayesian_signed_rank(differences[None], 0.01, np.random.default_rng(4), 500)
+    posterior = leaders.bayesian_signed_rank(differences[None], 0.01, np.random.default_rng(4), 500)
     gammas = np.random.default_rng(4).standard_gamma(np.r_[0.5, np.ones(6)], size=(500, 7))
     wins = np.zeros(3)
     for weights in gammas / gammas.sum(axis=1, keepdims=True):
         shares = np.zeros(3)
-        for (a, one), (b, other) in itertools.product(enumerate([0.0, *differences]), repeat=2):
-            side = 0 if one + other > 0.02 + 1e-12 else 2 if one + other < -0.02 - 1e-12 else 1
+        for (a, mean_a), (b, mean_b) in itertools.product(enumerate([0.0, *differences]), repeat=2):
+            side = 0 if mean_a + mean_b > 0.02 + 1e-12 else 2 if mean_a + mean_b < -0.02 - 1e-12 else 1
             shares[side] += weights[a] * weights[b]
         wins[shares.argmax()] += 1 / 500
-    assert [float(one[0]) for one in found] == pytest.approx(wins)
+    assert [float(shares[0]) for shares in posterior] == pytest.approx(wins)
 
 
 def test_the_bayesian_test_turns_with_the_models():
-    """What is better for the one is worse for the other."""
+    """A difference that is better for one model is worse for the other."""
     differences = np.random.default_rng(2).normal(0.01, 0.03, (3, 7))
-    one = leaders.bayesian_signed_rank(differences, 0.01, np.random.default_rng(0))
-    other = leaders.bayesian_signed_rank(-differences, 0.01, np.random.default_rng(0))
-    assert one[0] == pytest.approx(other[2])
-    assert one[1] == pytest.approx(other[1])
+    posterior = leaders.bayesian_signed_rank(differences, 0.01, np.random.default_rng(0))
+    turned = leaders.bayesian_signed_rank(-differences, 0.01, np.random.default_rng(0))
+    assert posterior[0] == pytest.approx(turned[2])
+    assert posterior[1] == pytest.approx(turned[1])
 
 
 def test_imputed_ranks_have_the_mean_of_whole_ones():
@@ -201,10 +203,10 @@ def test_resampled_means_have_the_variance_of_tasks_and_rows():
     assert means.var(axis=1) == pytest.approx(values.var(axis=1) / 6, rel=0.03)
     outcomes = (rng.random((2, 50)) < 0.7).astype(float)
     alone = np.zeros(1, dtype=np.int64)
-    one = leaders.resample_means(
+    resampled = leaders.resample_means(
         outcomes.mean(axis=1)[:, None], unknown[:2, :1], [outcomes], [None], alone, rng, 40_000
     )
-    assert np.cov(one) == pytest.approx(np.cov(outcomes, bias=True) / 50, rel=0.06, abs=1e-4)
+    assert np.cov(resampled) == pytest.approx(np.cov(outcomes, bias=True) / 50, rel=0.06, abs=1e-4)
     stated = leaders.resample_means(values[:, :1], np.full((3, 1), 0.02), [None], [None], alone, rng, 40_000)
     assert stated.std(axis=1) == pytest.approx(0.02, rel=0.03)
 

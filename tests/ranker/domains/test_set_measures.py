@@ -23,9 +23,9 @@ def scores(models=3, levels=("",) * 5):
             yield {"model": f"m{model}", "set": name, "value": 0.8 - 0.03 * length + extra, "level": level}
 
 
-def lengths(**more):
+def lengths(**options):
     """Return a row of measures for each set."""
-    return [{"set": name, "length": length, **more} for name, length in LENGTHS.items()]
+    return [{"set": name, "length": length, **options} for name, length in LENGTHS.items()]
 
 
 def test_measures_go_with_mean_values_and_drops_as_scipy_says():
@@ -52,7 +52,7 @@ def test_long_measures_are_wide_ones():
 
 
 def test_a_shift_is_a_table_of_measures(tmp_path):
-    """Its CSV gives new sets their distance from the in-domain one, and every set the measures of its summaries."""
+    """The CSV gives new sets their distance from the in-domain one, and every set the measures of its summaries."""
     texts = {"home": "a b c d", "p": "a b x y", "q": "v w x y z"}
     files = []
     for name, text in texts.items():
@@ -87,10 +87,10 @@ def test_levels_may_stand_in_either_table():
 def test_a_measure_of_a_task_is_beside_the_mean_of_its_sets():
     """Like ROUGE and BERTScore on one set; a set with the name of no other has measures of its own."""
     rows = [
-        {"model": m, "set": f"{metric}{own}", "group": name, "value": 0.5 + 0.1 * place + bonus + 0.01 * (m == "a")}
+        {"model": m, "set": f"{metric}{suffix}", "group": name, "value": 0.5 + 0.1 * place + bonus + 0.01 * (m == "a")}
         for m in "ab"
         for place, name in enumerate("pqr")
-        for metric, own, bonus in (("rouge", "", 0.0), ("bert", f" of {name}", 0.02 * place))
+        for metric, suffix, bonus in (("rouge", "", 0.0), ("bert", f" of {name}", 0.02 * place))
     ]
     by_task = compare(rows, measures=[{"set": name, "x": n} for n, name in enumerate("pqr")])
     assert [fit.pearson for fit in by_task.correlations] == [pytest.approx(1)]

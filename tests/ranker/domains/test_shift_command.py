@@ -7,56 +7,48 @@ import pytest
 from published_tables import TABLES
 
 
-@pytest.fixture
-def run(tmp_path, monkeypatch, rank_models):
-    """`rank-models` in a folder of its own: arguments -> (exit status, stdout, stderr)."""
-    monkeypatch.chdir(tmp_path)
-
-    return rank_models
-
-
 def test_it_answers_in_a_sentence_for_each_domain(run):
     """Then come the tables."""
     status, out, err = run("shift", "hans-sub", "hans-con", "paws", "--quiet")
     assert (status, err) == (0, "")
-    first, _, rest = out.partition("\n\n")
+    first, _, details = out.partition("\n\n")
     assert first == "hans-sub and 2 other domains"
-    assert rest.startswith("hans-con: far. MMD^2 ")
-    assert "\npaws: other. MMD^2 " in rest
+    assert details.startswith("hans-con: far. MMD^2 ")
+    assert "\npaws: other. MMD^2 " in details
     assert "texts that repeat one" in out
 
 
 @pytest.mark.more
 def test_every_format_has_the_same_numbers(run):
     """As the name of the file ends, or as `--format` says."""
-    found = {}
+    texts = {}
     for form in ("json", "csv", "markdown", "latex", "html"):
-        status, found[form], _ = run("shift", "hans-sub", "hans-con", "--format", form, "--quiet")
+        status, texts[form], _ = run("shift", "hans-sub", "hans-con", "--format", form, "--quiet")
         assert status == 0
-    value = next(one for one in json.loads(found["json"])["pairs"][0]["measures"] if one["name"] == "auc")["value"]
-    rows = {row["measure"]: row for row in csv.DictReader(io.StringIO(found["csv"]))}
+    value = next(m for m in json.loads(texts["json"])["pairs"][0]["measures"] if m["name"] == "auc")["value"]
+    rows = {row["measure"]: row for row in csv.DictReader(io.StringIO(texts["csv"]))}
     assert float(rows["auc"]["value"]) == value
-    assert all(f"{100 * value:.1f}" in found[form] for form in ("markdown", "latex", "html"))
+    assert all(f"{100 * value:.1f}" in texts[form] for form in ("markdown", "latex", "html"))
     assert run("shift", "hans-sub", "hans-con", "-o", "a.json", "--quiet")[0] == 0
-    assert Path("a.json").read_text(encoding="utf-8") == found["json"]
+    assert Path("a.json").read_text(encoding="utf-8") == texts["json"]
 
 
-@pytest.mark.parametrize(("name", "what"), [("words", "words"), ("distinct_words", "different words")])
-@pytest.mark.parametrize("more", [[], ["--topics", "2"]])
-def test_words_keep_to_the_limits_of_the_options_file(run, name, what, more):
+@pytest.mark.parametrize(("name", "unit"), [("words", "words"), ("distinct_words", "different words")])
+@pytest.mark.parametrize("flags", [[], ["--topics", "2"]])
+def test_words_keep_to_the_limits_of_the_options_file(run, name, unit, flags):
     """In all, and different ones; whether sets are compared or split."""
-    texts = [" ".join(f"word{10 * row + at}" for at in range(10)) for row in range(30)]
+    texts = [" ".join(f"word{10 * row + index}" for index in range(10)) for row in range(30)]
     Path("a.csv").write_text("\n".join(["text", *texts]), encoding="utf-8")
     Path("a.toml").write_text(f"limits.{name} = 200\n", encoding="utf-8")
     assert run("shift", "hans-sub", "a.csv", "--config", "a.toml", "--quiet")[0] == 2
-    files = ["a.csv"] if more else ["a.csv", "a.csv"]
-    status, out, err = run("shift", *files, "--config", "a.toml", "--quiet", *more)
+    files = ["a.csv"] if flags else ["a.csv", "a.csv"]
+    status, out, err = run("shift", *files, "--config", "a.toml", "--quiet", *flags)
     assert (status, out) == (2, "")
-    assert err.endswith(f"more than 200 {what}, the most that is read (`limits.{name}`)\n")
+    assert err.endswith(f"more than 200 {unit}, the most that is read (`limits.{name}`)\n")
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["hans-sub"], "two sets or more are needed, up to 20: in-domain rows, and new ones (got 1)"),
         (["hans-sub", "--by", "x", "--topics", "3"], "`--by` and `--topics` both split a set: give one of them"),
@@ -65,26 +57,22 @@ def test_words_keep_to_the_limits_of_the_options_file(run, name, what, more):
         (["two.jsonl", "bad.jsonl"], "no column has a usual name for the text"),
     ],
 )
-def test_bad_input_gets_one_line(run, tmp_path, arguments, said):
+def test_bad_input_gets_one_line(run, tmp_path, arguments, message):
     """And exit status 2."""
     (tmp_path / "two.jsonl").write_text('{"text": "a"}\n{"text": "b"}\n')
     (tmp_path / "bad.jsonl").write_text('{"x": "a"}\n')
     status, out, err = run("shift", *arguments, "--quiet")
     assert (status, out, err.count("\n")) == (2, "", 1)
-    assert said in err
+    assert message in err
 
 
 @pytest.mark.parametrize(
     ("option", "value"),
     [
-        ("--models", "a"),
-        ("--source", "a=b"),
-        ("--by", "a"),
-        ("--topics", "3"),
-        ("--encoder", "a"),
+        ("--models", "a"), ("--source", "a=b"), ("--by", "a"), ("--topics", "3"), ("--encoder", "a"),
         ("--plots", "figures"),
     ],
-)
+)  # fmt: skip
 def test_options_of_texts_are_refused_with_a_table(run, option, value):
     """A table for `--select` has neither rows nor models."""
     status, out, err = run("shift", "--select", TABLES / "boss-sentiment.csv", option, value)
@@ -116,7 +104,7 @@ def test_two_rows_are_answered(run, tmp_path):
 
 
 def test_models_and_choices_are_shown(run, tmp_path):
-    """What each model loses, the labels that it would say, and the sets that are chosen, each with its reason."""
+    """Each model has its loss and labels, and each chosen set its reason."""
     answers = tmp_path / "answers.csv"
     lines = {"home": [("a", "yes"), ("b", "no")], "away": [("c", "yes"), ("d", "no")]}
     for name, rows in lines.items():
@@ -124,16 +112,16 @@ def test_models_and_choices_are_shown(run, tmp_path):
             json.dumps({"text": f"{word} {n}", "label": label}) + "\n" for n in range(30) for word, label in rows
         )
         (tmp_path / f"{name}.jsonl").write_text(text)
-    every = [(f"{word} {n}", "yes" if word in "acd" else "no") for word in "abcd" for n in range(30)]
-    answers.write_text("text,prediction\n" + "".join(f"{text},{label}\n" for text, label in every))
-    given = ("home.jsonl", "away.jsonl", "--models", "answers.csv", "--quiet")
-    status, out, _ = run("shift", *given, "--select", "--source", "home=web", "--source", "away=tv", "--similar", "1")
+    all_rows = [(f"{word} {n}", "yes" if word in "acd" else "no") for word in "abcd" for n in range(30)]
+    answers.write_text("text,prediction\n" + "".join(f"{text},{label}\n" for text, label in all_rows))
+    files = ("home.jsonl", "away.jsonl", "--models", "answers.csv", "--quiet")
+    status, out, _ = run("shift", *files, "--select", "--source", "home=web", "--source", "away=tv", "--similar", "1")
     assert status == 0
     assert "Sets to test on: away." in out
-    said = " ".join(out.split())
-    assert "home 100.0 away 50.0 +50.0" in said
-    assert "of its source, tv, the" in said
+    shown_text = " ".join(out.split())
+    assert "home 100.0 away 50.0 +50.0" in shown_text
+    assert "of its source, tv, the" in shown_text
     assert (
-        run("shift", *given, "--source", "home=web")[2] == "rank-models: `--source` and `--keep` are for `--select`\n"
+        run("shift", *files, "--source", "home=web")[2] == "rank-models: `--source` and `--keep` are for `--select`\n"
     )
-    assert "must be like train=web (got x)" in run("shift", *given, "--select", "--source", "x")[2]
+    assert "must be like train=web (got x)" in run("shift", *files, "--select", "--source", "x")[2]

@@ -11,25 +11,21 @@ from ranker.report import write
 
 
 @pytest.fixture(scope="module")
-def found():
+def shifts():
     """Three sets."""
     return shift("hans-sub", "hans-con", "paws")
 
 
-def test_the_heatmap_has_every_cosine(found):
-    """Twice, and none of a set with itself."""
-    drawing = found.plot()
+@pytest.mark.parametrize(
+    ("figure", "measure", "least"),
+    [((), "cosine", "hans-con and paws"), (("overlap",), "vocabulary_overlap", "hans-sub and paws")],
+)
+def test_a_heatmap_has_every_pair(shifts, figure, measure, least):
+    """Twice, and none of a set with itself; overlaps of vocabularies are DomainSum's Figure 4."""
+    drawing = shifts.plot(*figure)
     texts = [text.get_text() for text in drawing.figure.axes[0].texts]
-    assert sorted(texts) == sorted(2 * [f"{pair.measure('cosine').value:.2f}" for pair in found.pairs])
-    assert drawing.alt == "3 by 3 cells. Most alike: hans-sub and hans-con; least: hans-con and paws."
-
-
-def test_overlaps_of_vocabularies_have_a_heatmap(found):
-    """DomainSum's Figure 4, for every two sets."""
-    drawing = found.plot("overlap")
-    texts = [text.get_text() for text in drawing.figure.axes[0].texts]
-    assert sorted(texts) == sorted(2 * [f"{pair.measure('vocabulary_overlap').value:.2f}" for pair in found.pairs])
-    assert drawing.alt == "3 by 3 cells. Most alike: hans-sub and hans-con; least: hans-sub and paws."
+    assert sorted(texts) == sorted(2 * [f"{pair.measure(measure).value:.2f}" for pair in shifts.pairs])
+    assert drawing.alt == f"3 by 3 cells. Most alike: hans-sub and hans-con; least: {least}."
 
 
 def test_summaries_have_a_radar_chart(tmp_path):
@@ -38,13 +34,13 @@ def test_summaries_have_a_radar_chart(tmp_path):
     for name, text in rows.items():
         lines = "".join(f"{text} {n},{text[:5]} new {n}\n" for n in range(25))
         (tmp_path / f"{name}.csv").write_text("document,summary\n" + lines)
-    both = shift(*(tmp_path / f"{name}.csv" for name in rows), columns={"text": ["document"], "summary": ["summary"]})
-    (drawing,) = shift_figures.drawings(both)
+    pair = shift(*(tmp_path / f"{name}.csv" for name in rows), columns={"text": ["document"], "summary": ["summary"]})
+    (drawing,) = shift_figures.drawings(pair)
     assert drawing.name == "summaries"
     assert drawing.alt.startswith("2 sets by 8 measures. Largest: document length news")
     axes = drawing.figure.axes[0]
     polygons = {line.get_label(): np.hypot(*line.get_data()) for line in axes.lines if len(line.get_xdata()) == 9}
-    lengths = [domain.summaries[0].value for domain in both.domains]
+    lengths = [domain.summaries[0].value for domain in pair.domains]
     assert polygons["news"][0] == pytest.approx(1)
     assert polygons["talks"][0] == pytest.approx(lengths[1] / lengths[0])
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["news", "talks"]
@@ -68,9 +64,9 @@ def test_two_sets_have_no_figure():
         two.plot()
 
 
-def test_the_page_has_both(found):
+def test_the_page_has_both(shifts):
     """As drawings whose texts are texts; a page of two sets has none."""
-    page = write(document(found), "html")
+    page = write(document(shifts), "html")
     svgs = re.findall(r"(?s)<svg.*?</svg>", page)
     assert len(svgs) == 2
     for svg in svgs:

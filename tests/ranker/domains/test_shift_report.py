@@ -19,21 +19,18 @@ def found():
     ]
     scores = [Score(name, model, 300, next(numbers) / 1000, 0.0, 1.0) for name in SETS for model in MODELS]
     return Shift(
-        tuple(DomainSummary(name, 300, 20.0, 18.0) for name in SETS),
-        tuple(pairs),
-        0,
-        metric="ACC",
+        tuple(DomainSummary(name, 300, 20.0, 18.0) for name in SETS), tuple(pairs), 0, metric="ACC",
         scores=tuple(scores),
-    )
+    )  # fmt: skip
 
 
 def test_eighty_columns_are_enough_for_twenty_sets():
     """No line is wider, no number is broken, and every piece of a table has the names of its rows."""
     text = write(report.document(found()), "table")
     assert max(map(len, text.splitlines())) <= 80
-    for shown in report.tables(found()):
-        for row in shown.rows:
-            for cell, numeric in zip(row, shown.numeric, strict=True):
+    for table in report.tables(found()):
+        for row in table.rows:
+            for cell, numeric in zip(row, table.numeric, strict=True):
                 assert not numeric or not cell or re.search(rf"(^| ){re.escape(cell)}( |$)", text, re.M), cell
     for number, name in enumerate(SETS, 1):
         assert len(re.findall(rf"^{number} {name} .*\d\.\d{{3}}", text, re.M)) > 1, "the matrix is in pieces"
@@ -41,8 +38,8 @@ def test_eighty_columns_are_enough_for_twenty_sets():
 
 def test_sets_are_the_rows_of_what_models_score():
     """Each with the drop beside it, which is none in-domain."""
-    (shown,) = [table for table in report.tables(found()) if table.caption.startswith("The models")]
-    assert shown.head == ("set", *MODELS, "mean drop")
-    assert [row[0] for row in shown.rows] == SETS
-    assert shown.rows[0][-1] == ""
-    assert shown.rows[1][-1] == "-0.9"
+    (of_models,) = [table for table in report.tables(found()) if table.caption.startswith("The models")]
+    assert of_models.head == ("set", *MODELS, "mean drop")
+    assert [row[0] for row in of_models.rows] == SETS
+    assert of_models.rows[0][-1] == ""
+    assert of_models.rows[1][-1] == "-0.9"

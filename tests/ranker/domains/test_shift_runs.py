@@ -15,11 +15,12 @@ ABOUT = {
 }
 
 
-def rows(about, size, seed=0, **more):
+def rows(about, size, seed=0, **fields):
     """Texts of one topic."""
     rng = np.random.default_rng(seed)
     return [
-        {"text": " ".join(rng.choice(ABOUT[about], size=9)), "label": ["yes", "no"][n % 2]} | more for n in range(size)
+        {"text": " ".join(rng.choice(ABOUT[about], size=9)), "label": ["yes", "no"][n % 2]} | fields
+        for n in range(size)
     ]
 
 
@@ -32,56 +33,56 @@ def write(path, lines):
 def test_files_sets_and_rows_in_memory_are_compared(tmp_path):
     """Whatever names rows; a set is called by its file, without endings."""
     file = write(tmp_path / "law.train.jsonl", rows("law", 40))
-    found = shift(file, str(file), load_set("paws"), "hans-sub", rows("sport", 40))
-    assert [one.name for one in found.domains] == ["law 1", "law 2", "paws", "hans-sub", "rows in memory"]
-    assert found.pair("law 1", "law 2").measure("repeated").value == pytest.approx(1.0)
-    assert found.pair("law 1", "law 2").verdict == "near"
-    assert found.domains[0].labels == {"no": 0.5, "yes": 0.5}
-    assert found.pair("law 1", "rows in memory").verdict == "far"
-    assert found.pair("law 1", "rows in memory").reason.endswith("so it counts as a far set of one task.")
+    shifts = shift(file, str(file), load_set("paws"), "hans-sub", rows("sport", 40))
+    assert [domain.name for domain in shifts.domains] == ["law 1", "law 2", "paws", "hans-sub", "rows in memory"]
+    assert shifts.pair("law 1", "law 2").measure("repeated").value == pytest.approx(1.0)
+    assert shifts.pair("law 1", "law 2").verdict == "near"
+    assert shifts.domains[0].labels == {"no": 0.5, "yes": 0.5}
+    assert shifts.pair("law 1", "rows in memory").verdict == "far"
+    assert shifts.pair("law 1", "rows in memory").reason.endswith("so it counts as a far set of one task.")
     unlabelled = [{"text": row["text"]} for row in rows("sport", 40)]
     assert shift(file, unlabelled).new[0].verdict == "other"
 
 
 def test_two_sets_of_one_name_are_refused(tmp_path):
-    """Where numbering them makes a name that is there already."""
-    file, other = write(tmp_path / "x.jsonl", rows("law", 30)), write(tmp_path / "x 1.jsonl", rows("law", 30))
+    """A number may make a name that is there already."""
+    file, other_file = write(tmp_path / "x.jsonl", rows("law", 30)), write(tmp_path / "x 1.jsonl", rows("law", 30))
     with refuses(UsageError, value="x 1"):
-        shift(file, file, other)
+        shift(file, file, other_file)
 
 
 def test_labels_need_not_be_there(tmp_path):
     """Nor ids, which may be there twice."""
     plain = [{"id": "x", "text": row["text"]} for row in rows("law", 30)]
-    found = shift(plain, rows("sport", 30))
-    assert found.domains[0].labels == {}
-    assert found.new[0].measure("label_shift").value is None
+    shifts = shift(plain, rows("sport", 30))
+    assert shifts.domains[0].labels == {}
+    assert shifts.new[0].measure("label_shift").value is None
 
 
 def test_a_column_splits_a_set():
-    """Alone, its first value is in-domain; behind another set, that is. Rows without a value are counted."""
+    """The first value is in-domain, or another set before it; rows without a value are counted."""
     mixed = [*rows("law", 30, where="court"), *rows("sport", 30, 1, where="pitch"), *rows("law", 5, 2, where=" ")]
     alone = shift(mixed, by="where")
-    assert [(one.name, one.rows) for one in alone.domains] == [("court", 30), ("pitch", 30)]
+    assert [(domain.name, domain.rows) for domain in alone.domains] == [("court", 30), ("pitch", 30)]
     assert Assumption("5 of 65 rows of rows in memory have no 'where', and are in no set.") == alone.notes[0]
     assert isinstance(alone.notes[0], Assumption)
     behind = shift(rows("law", 40, 3), mixed, by="where")
-    assert [one.name for one in behind.domains] == ["rows in memory", "court", "pitch"]
+    assert [domain.name for domain in behind.domains] == ["rows in memory", "court", "pitch"]
     assert [pair.verdict for pair in behind.new][1] == "far"
 
 
 def test_topics_are_found():
     """Two topics without a common word: each row is in the part of its own, which ten words stand for."""
     mixed = [row for pair in zip(rows("law", 60), rows("sport", 60), strict=True) for row in pair]
-    found = compare_sets(ShiftRequest([mixed], topics=2)).domains
-    assert [len(one.examples) for one in found] == [60, 60]
-    for one in found:
-        about = next(words for words in ABOUT.values() if one.words[0] in words)
-        assert {*one.words[:8]} == {*about}
-        assert all(row.segments[0].split()[0] in about for row in one.examples)
-    named = shift(mixed, topics=2)
-    assert named.domains[0].name == " ".join(found[0].words[:3])
-    assert named.domains[0].words == found[0].words
+    topics = compare_sets(ShiftRequest([mixed], topics=2)).domains
+    assert [len(topic.examples) for topic in topics] == [60, 60]
+    for topic in topics:
+        about = next(words for words in ABOUT.values() if topic.words[0] in words)
+        assert {*topic.words[:8]} == {*about}
+        assert all(row.segments[0].split()[0] in about for row in topic.examples)
+    by_name = shift(mixed, topics=2)
+    assert by_name.domains[0].name == " ".join(topics[0].words[:3])
+    assert by_name.domains[0].words == topics[0].words
 
 
 def test_the_same_seed_gives_the_same():
@@ -92,16 +93,16 @@ def test_the_same_seed_gives_the_same():
 
 def test_its_rows_and_its_frame():
     """A row for each measure of each pair, and what a notebook shows."""
-    found = shift("hans-sub", "hans-con")
-    assert repr(found) == "hans-sub and 1 other domain\nhans-con: far"
-    frame = found.to_frame()
-    assert frame.loc["hans-sub", "hans-con", "mmd"]["value"] == found.pairs[0].measure("mmd").value
-    assert found.in_words()[0]["verdict"] == "far"
-    assert "hans-con" in found._repr_html_()
+    shifts = shift("hans-sub", "hans-con")
+    assert repr(shifts) == "hans-sub and 1 other domain\nhans-con: far"
+    frame = shifts.to_frame()
+    assert frame.loc["hans-sub", "hans-con", "mmd"]["value"] == shifts.pairs[0].measure("mmd").value
+    assert shifts.in_words()[0]["verdict"] == "far"
+    assert "hans-con" in shifts._repr_html_()
 
 
 @pytest.mark.parametrize(
-    ("texts", "given", "option", "value"),
+    ("texts", "options", "option", "value"),
     [
         (["hans-sub"], {}, "", 1),
         (["hans-sub"] * 21, {}, "", 21),
@@ -114,10 +115,10 @@ def test_its_rows_and_its_frame():
         ([[{"text": "a b"}, {"text": "c"}]], {"topics": 2}, "topics", None),
     ],
 )
-def test_what_cannot_be_compared_is_refused(texts, given, option, value):
+def test_what_cannot_be_compared_is_refused(texts, options, option, value):
     """The error names the parameter."""
     with refuses(UsageError, option=option, value=value):
-        shift(*texts, **given)
+        shift(*texts, **options)
 
 
 def test_a_file_without_texts_is_refused(tmp_path):
@@ -134,32 +135,32 @@ def test_a_file_without_texts_is_refused(tmp_path):
 def test_columns_may_be_named(tmp_path):
     """The same for all files that have them."""
     file = write(tmp_path / "a.jsonl", [{"body": row["text"], "y": row["label"]} for row in rows("law", 30)])
-    found = answer_request(
+    shifts = answer_request(
         ShiftRequest([file, rows("sport", 30)], reading=ReadOptions({"text": ["body"], "label": ["y"]}))
     )
-    assert found.domains[0].labels == {"no": 0.5, "yes": 0.5}
+    assert shifts.domains[0].labels == {"no": 0.5, "yes": 0.5}
 
 
 def test_summaries_are_measured_where_a_column_holds_them(tmp_path):
     """Of each set, and of its parts; a row without one is refused with its place."""
     texts = [{"document": f"{row['text']} . {row['text']}", "summary": row["text"][:12]} for row in rows("law", 40)]
     file = write(tmp_path / "a.jsonl", texts)
-    of = ReadOptions({"text": ["document"], "summary": ["summary"]})
-    found = answer_request(ShiftRequest([file, file], reading=of))
-    measured = {one.name: one.value for one in found.domains[0].summaries}
+    reading = ReadOptions({"text": ["document"], "summary": ["summary"]})
+    shifts = answer_request(ShiftRequest([file, file], reading=reading))
+    measured = {summary.name: summary.value for summary in shifts.domains[0].summaries}
     assert list(measured) == list(summaries.MEASURES)
     assert measured["document_length"] == pytest.approx(19)
     assert measured["document_diversity"] < 1
     halves = [text | {"half": n % 2} for n, text in enumerate(texts)]
-    parts = answer_request(ShiftRequest([write(tmp_path / "b.jsonl", halves)], by="half", reading=of))
-    mean = np.mean([one.summaries[1].value for one in parts.domains])
+    parts = answer_request(ShiftRequest([write(tmp_path / "b.jsonl", halves)], by="half", reading=reading))
+    mean = np.mean([domain.summaries[1].value for domain in parts.domains])
     assert mean == pytest.approx(measured["summary_length"])
     bad = write(tmp_path / "bad.jsonl", [{"document": "a", "summary": None}])
     with refuses(DataError, option="summary", place=f"{bad}, line 1"):
-        answer_request(ShiftRequest([file, bad], reading=of))
+        answer_request(ShiftRequest([file, bad], reading=reading))
 
 
-class Guess(TextSource):
+class WordGuess(TextSource):
     """A model that goes by one word."""
 
     def labels(self):
@@ -167,7 +168,7 @@ class Guess(TextSource):
         return ("no", "yes")
 
     def content(self):
-        """Its word."""
+        """The model's word."""
         return self.name
 
     def probabilities(self, texts):
@@ -184,52 +185,54 @@ def test_models_lose_what_their_accuracies_say(tmp_path):
     """One model goes by a word that is in-domain alone; rows without a label are asked about, too."""
     home, away = labelled("law", 60, "court"), labelled("sport", 60, "goal")
     unknown = [{"text": row["text"]} for row in rows("sport", 40, 5)]
-    files = [write(tmp_path / f"{name}.jsonl", of) for name, of in (("home", home), ("away", away), ("new", unknown))]
-    found = shift(*files, models=[Guess("court"), Guess("judge")])
-    assert found.metric == "ACC"
+    files = [
+        write(tmp_path / f"{name}.jsonl", rows) for name, rows in (("home", home), ("away", away), ("new", unknown))
+    ]
+    shifts = shift(*files, models=[WordGuess("court"), WordGuess("judge")])
+    assert shifts.metric == "ACC"
     yes = np.mean([row["label"] == "yes" for row in away])
-    assert found.score("home", "court").value == pytest.approx(1.0)
-    assert found.score("away", "court").value == pytest.approx(1 - yes)
-    assert found.score("new", "court") is None
+    assert shifts.score("home", "court").value == pytest.approx(1.0)
+    assert shifts.score("away", "court").value == pytest.approx(1 - yes)
+    assert shifts.score("new", "court") is None
     wrong = np.mean([("judge" in row["text"]) != (row["label"] == "yes") for row in home])
-    assert found.drop("away") == pytest.approx((yes + (1 - wrong) - (1 - yes)) / 2)
+    assert shifts.drop("away") == pytest.approx((yes + (1 - wrong) - (1 - yes)) / 2)
 
 
 def test_sets_to_test_on_are_chosen(tmp_path):
     """By source, likeness and drop; each set needs a source."""
     home, away = labelled("law", 60, "court"), labelled("sport", 60, "goal")
-    given = [write(tmp_path / f"{name}.jsonl", of) for name, of in (("home", home), ("away", away), ("copy", home))]
-    models, sources = [Guess("court")], {"home": "web", "away": "tv", "copy": "news"}
-    found = shift(*given, models=models, sources=sources)
-    assert [(one.name, one.chosen) for one in found.choices] == [("away", True), ("copy", False)]
-    assert "too similar: a cosine of 1.000" in found.choices[1].reason
-    assert [one.chosen for one in shift(*given, models=models, sources=sources, keep=["copy"]).choices] == [True, True]
+    files = [write(tmp_path / f"{name}.jsonl", rows) for name, rows in (("home", home), ("away", away), ("copy", home))]
+    models, sources = [WordGuess("court")], {"home": "web", "away": "tv", "copy": "news"}
+    shifts = shift(*files, models=models, sources=sources)
+    assert [(choice.name, choice.chosen) for choice in shifts.choices] == [("away", True), ("copy", False)]
+    assert "too similar: a cosine of 1.000" in shifts.choices[1].reason
+    assert [c.chosen for c in shift(*files, models=models, sources=sources, keep=["copy"]).choices] == [True, True]
     for wrong, error_type, value in (
         ({"sources": sources}, UsageError, None),
         ({"sources": {"home": "web"}, "models": models}, UsageError, ("away", "copy")),
         ({"sources": sources | {"x": "y"}, "models": models}, UnknownName, "x"),
     ):
         with refuses(error_type, value=value):
-            shift(*given, **wrong)
+            shift(*files, **wrong)
     new = write(tmp_path / "new.jsonl", [{"text": row["text"]} for row in away])
     with refuses(UsageError, place="new"):
-        shift(given[0], new, models=models, sources={"home": "web", "new": "tv"})
+        shift(files[0], new, models=models, sources={"home": "web", "new": "tv"})
 
 
 def test_labels_of_another_task_are_refused(tmp_path):
     """In one line that names the set; and numbers that a model counts otherwise."""
     home = write(tmp_path / "home.jsonl", labelled("law", 30, "court"))
-    other = write(tmp_path / "other.jsonl", [row | {"label": "maybe"} for row in rows("sport", 30)])
+    other_file = write(tmp_path / "other.jsonl", [row | {"label": "maybe"} for row in rows("sport", 30)])
     with refuses(DataError, place="other"):
-        shift(home, other, models=[Guess("court")])
+        shift(home, other_file, models=[WordGuess("court")])
     with refuses(UnknownName, value="x"):
-        shift(home, other, models=[Guess("court")], task="x")
+        shift(home, other_file, models=[WordGuess("court")], task="x")
 
 
 def test_a_task_that_has_the_labels_of_all_sets_is_named():
-    """Where the models' own labels are three, and a new set has two of which one counts for two of theirs."""
+    """The task is named if the models' labels are three, and one of a new set's two counts for two of theirs."""
 
-    class Three(Guess):
+    class Three(WordGuess):
         def labels(self):
             return ("contradiction", "entailment", "neutral")
 
@@ -240,31 +243,31 @@ def test_a_task_that_has_the_labels_of_all_sets_is_named():
     away = [row | {"label": ["entailment", "non-entailment"][n % 2]} for n, row in enumerate(rows("sport", 40))]
     with refuses(DataError, place="rows in memory 2"):
         shift(home, away, models=[Three("goal")])
-    found = shift(home, away, models=[Three("goal")], task="nli")
-    said = np.mean([("goal" in row["text"]) == (row["label"] == "non-entailment") for row in away])
-    assert found.score("rows in memory 2", "goal").value == pytest.approx(said)
+    shifts = shift(home, away, models=[Three("goal")], task="nli")
+    accuracy = np.mean([("goal" in row["text"]) == (row["label"] == "non-entailment") for row in away])
+    assert shifts.score("rows in memory 2", "goal").value == pytest.approx(accuracy)
 
 
 def test_a_model_that_fails_is_listed(tmp_path):
     """The others are asked; where none is left, it is an error."""
 
-    class Broken(Guess):
+    class Broken(WordGuess):
         def probabilities(self, texts):
             raise RuntimeError("no memory")
 
     home, away = labelled("law", 30, "court"), labelled("sport", 30, "goal")
-    found = shift(home, away, models=[Guess("court"), Broken("broken")])
-    assert found.models == ("court",)
-    assert "no memory" in found.failures["broken"]
+    shifts = shift(home, away, models=[WordGuess("court"), Broken("broken")])
+    assert shifts.models == ("court",)
+    assert "no memory" in shifts.failures["broken"]
     with refuses(ModelError, place="broken"):
         shift(home, away, models=[Broken("broken")])
 
 
 def test_the_task_of_an_ood_set_is_known():
-    """It brings it."""
-    given = [load_set(name, limit=60) for name in ("hans-sub", "hans-con")]
-    found = shift(*given, models=load_suite(["hans-sub-mini"]).models[-1:])
-    assert found.score("hans-sub", "inoc-4000").value > 0.9 > found.score("hans-con", "inoc-4000").value
+    """An OOD set brings its task."""
+    sets = [load_set(name, limit=60) for name in ("hans-sub", "hans-con")]
+    shifts = shift(*sets, models=load_suite(["hans-sub-mini"]).models[-1:])
+    assert shifts.score("hans-sub", "inoc-4000").value > 0.9 > shifts.score("hans-con", "inoc-4000").value
 
 
 def test_labels_that_a_task_counts_as_one_are_one():
@@ -273,11 +276,11 @@ def test_labels_that_a_task_counts_as_one_are_one():
         row | {"label": ["entailment", "Neutral", "contradiction"][n % 3]} for n, row in enumerate(rows("law", 60))
     ]
     two = [row | {"label": ["entailment", "non-entailment"][n % 2]} for n, row in enumerate(rows("sport", 40))]
-    other = [row | {"label": ["good", "neutral"][n % 2]} for n, row in enumerate(rows("sport", 40))]
-    for found in (shift(three, load_set("hans-con", limit=60)), shift(three, two, task="nli")):
-        assert found.domains[0].labels == {"entailment": 1 / 3, "non-entailment": 2 / 3}
-        assert found.new[0].measure("label_shift").value == pytest.approx(1 / 6)
+    other_rows = [row | {"label": ["good", "neutral"][n % 2]} for n, row in enumerate(rows("sport", 40))]
+    for shifts in (shift(three, load_set("hans-con", limit=60)), shift(three, two, task="nli")):
+        assert shifts.domains[0].labels == {"entailment": 1 / 3, "non-entailment": 2 / 3}
+        assert shifts.new[0].measure("label_shift").value == pytest.approx(1 / 6)
     assert shift(three, two).new[0].measure("label_shift").value == pytest.approx(2 / 3), "no task is known"
-    assert shift(other, three).domains[0].labels == {"good": 0.5, "neutral": 0.5}
+    assert shift(other_rows, three).domains[0].labels == {"good": 0.5, "neutral": 0.5}
     with refuses(UnknownName, value="x"):
         shift(three, two, task="x")

@@ -21,51 +21,51 @@ def of(document, summary):
 
 def test_a_summary_by_hand():
     """A text of seven words with one of six."""
-    found = of("the cat sat on the mat .", "the cat sat . it purred")
-    assert (found["document_length"], found["summary_length"]) == (7, 6)
-    assert found["compression"] == pytest.approx(7 / 6)
-    assert found["density"] == pytest.approx((3**2 + 1**2) / 6)  # "the cat sat", "."
-    assert found["document_diversity"] == pytest.approx((6 / 7 + 6 / 6 + 5 / 5) / 3)
-    assert found["summary_diversity"] == pytest.approx(1)
-    assert found["coverage"] == pytest.approx((4 / 6 + 2 / 5 + 1 / 4) / 3)
-    assert found["abstractiveness"] == pytest.approx((2 / 6 + 3 / 5 + 3 / 4) / 3)
+    measures = of("the cat sat on the mat .", "the cat sat . it purred")
+    assert (measures["document_length"], measures["summary_length"]) == (7, 6)
+    assert measures["compression"] == pytest.approx(7 / 6)
+    assert measures["density"] == pytest.approx((3**2 + 1**2) / 6)  # "the cat sat", "."
+    assert measures["document_diversity"] == pytest.approx((6 / 7 + 6 / 6 + 5 / 5) / 3)
+    assert measures["summary_diversity"] == pytest.approx(1)
+    assert measures["coverage"] == pytest.approx((4 / 6 + 2 / 5 + 1 / 4) / 3)
+    assert measures["abstractiveness"] == pytest.approx((2 / 6 + 3 / 5 + 3 / 4) / 3)
 
 
 def test_what_is_repeated_counts_as_often_as_it_stands_there():
     """A word three times in the summary, and once in the document."""
-    found = of("the dog", "the the the")
-    assert found["coverage"] == pytest.approx((1 / 3 + 0 + 0) / 3)
-    assert found["abstractiveness"] == pytest.approx((0 + 1 + 1) / 3)
-    assert found["summary_diversity"] == pytest.approx((1 / 3 + 1 / 2 + 1) / 3)
+    measures = of("the dog", "the the the")
+    assert measures["coverage"] == pytest.approx((1 / 3 + 0 + 0) / 3)
+    assert measures["abstractiveness"] == pytest.approx((0 + 1 + 1) / 3)
+    assert measures["summary_diversity"] == pytest.approx((1 / 3 + 1 / 2 + 1) / 3)
 
 
 def test_a_copy_is_all_extraction():
     """One fragment: the density is the length."""
-    found = of("a b c d", "a b c d")
-    assert [found[name] for name in ("density", "coverage", "abstractiveness")] == pytest.approx([4, 1, 0])
+    measures = of("a b c d", "a b c d")
+    assert [measures[name] for name in ("density", "coverage", "abstractiveness")] == pytest.approx([4, 1, 0])
 
 
 def test_short_texts_leave_sizes_out():
     """A summary of one word has no bigrams; one without a word has no measures."""
-    found = of("a b c", "b")
+    of_short = of("a b c", "b")
     names = "coverage", "abstractiveness", "summary_diversity"
-    assert [found[name] for name in names] == pytest.approx([1, 0, 1])
+    assert [of_short[name] for name in names] == pytest.approx([1, 0, 1])
     assert np.isnan(measures([1], [])).all()
     assert np.isnan(measures([], [1])).all()
 
 
 def longest_first(document, summary):
     """At each place the longest stretch, by trying every one."""
-    found, i = [], 0
+    matched, i = [], 0
     while i < len(summary):
         lengths = [
             n
             for n in range(1, len(summary) - i + 1)
             if any(document[j : j + n] == summary[i : i + n] for j in range(len(document)))
         ]
-        found += lengths[-1:]
+        matched += lengths[-1:]
         i += max([1, *lengths])
-    return found
+    return matched
 
 
 @given(TOKENS, TOKENS)
@@ -77,8 +77,8 @@ def test_fragments_are_the_longest_at_each_place(document, summary):
 def test_means_are_over_pairs():
     """And an empty summary is left out."""
     pairs = [(sentence("a b c d"), sentence("a b")), (sentence("a b"), sentence("c d")), (sentence("a"), [])]
-    found = {one.name: one for one in summaries.means(pairs, np.random.default_rng(0))}
-    assert found["compression"].value == pytest.approx((2 + 1) / 2)
-    assert found["density"].value == pytest.approx((2 + 0) / 2)
-    assert found["coverage"].low == 0.0
+    means = {mean.name: mean for mean in summaries.means(pairs, np.random.default_rng(0))}
+    assert means["compression"].value == pytest.approx((2 + 1) / 2)
+    assert means["density"].value == pytest.approx((2 + 0) / 2)
+    assert means["coverage"].low == 0.0
     assert summaries.means([([1], [])], np.random.default_rng(0)) == ()

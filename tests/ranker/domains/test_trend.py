@@ -42,14 +42,14 @@ def slow_joined(x, y):
 def test_fits_are_those_of_a_plain_search(kind, models):
     """The mean, scipy's line, and joined lines tried at every place."""
     x, y = points(kind, models, np.random.default_rng(models))
-    found = trend.fit(x, y, np.ones((1, models)))
+    fitted = trend.fit(x, y, np.ones((1, models)))
     line = stats.linregress(x, y)
-    assert found.squares[0, 0] == pytest.approx(((y - y.mean()) ** 2).sum())
-    assert found.slopes[0, 1] == pytest.approx([line.slope] * 2)
-    assert found.squares[0, 1] == pytest.approx(((y - line.intercept - line.slope * x) ** 2).sum())
+    assert fitted.squares[0, 0] == pytest.approx(((y - y.mean()) ** 2).sum())
+    assert fitted.slopes[0, 1] == pytest.approx([line.slope] * 2)
+    assert fitted.squares[0, 1] == pytest.approx(((y - line.intercept - line.slope * x) ** 2).sum())
     left, joint = slow_joined(x, y)
-    assert found.squares[0, 2] == pytest.approx(left)
-    assert found.joints[0, 2] == pytest.approx(joint)
+    assert fitted.squares[0, 2] == pytest.approx(left)
+    assert fitted.joints[0, 2] == pytest.approx(joint)
 
 
 def test_weights_are_copies():
@@ -57,29 +57,29 @@ def test_weights_are_copies():
     rng = np.random.default_rng(0)
     x, y = points("III", 14, rng)
     weights = np.array([2, 1, 1, 1, 3, 1, 1, 1, 1, 1, 2, 1, 1, 1])
-    one = trend.fit(x, y, weights[None, :].astype(float))
+    line = trend.fit(x, y, weights[None, :].astype(float))
     many = trend.fit(np.repeat(x, weights), np.repeat(y, weights), np.ones((1, weights.sum())))
-    assert one.squares[0] == pytest.approx(many.squares[0])
-    assert one.slopes[0] == pytest.approx(many.slopes[0])
-    assert one.at(np.array(0.6))[0] == pytest.approx(many.at(np.array(0.6))[0])
+    assert line.squares[0] == pytest.approx(many.squares[0])
+    assert line.slopes[0] == pytest.approx(many.slopes[0])
+    assert line.at(np.array(0.6))[0] == pytest.approx(many.at(np.array(0.6))[0])
 
 
 def test_a_joint_by_hand():
     """A V with its turn at a model, and one whose turn is midway between two models."""
     x = np.arange(8.0)
     for joint in (3.0, 3.5):
-        found = trend.fit(x, 2 + np.where(x < joint, -0.5, 1.0) * (x - joint), np.ones((1, 8)))
-        assert found.joints[0, 2] == pytest.approx(joint)
-        assert found.slopes[0, 2] == pytest.approx([-0.5, 1.0])
-        assert found.levels[0, 2] == pytest.approx(2)
-        assert found.squares[0, 2] == pytest.approx(0, abs=1e-12)
+        fitted = trend.fit(x, 2 + np.where(x < joint, -0.5, 1.0) * (x - joint), np.ones((1, 8)))
+        assert fitted.joints[0, 2] == pytest.approx(joint)
+        assert fitted.slopes[0, 2] == pytest.approx([-0.5, 1.0])
+        assert fitted.levels[0, 2] == pytest.approx(2)
+        assert fitted.squares[0, 2] == pytest.approx(0, abs=1e-12)
 
 
 def test_bic_by_hand():
     """M log(squares / M) + numbers log M."""
-    found = trend.bic(np.array([[4.0, 2.0, 1.0]]), 10)[0]
-    expected = [10 * np.log(one / 10) + numbers * np.log(10) for one, numbers in ((4, 2), (2, 3), (1, 6))]
-    assert found == pytest.approx(expected)
+    criterion = trend.bic(np.array([[4.0, 2.0, 1.0]]), 10)[0]
+    expected = [10 * np.log(error / 10) + numbers * np.log(10) for error, numbers in ((4, 2), (2, 3), (1, 6))]
+    assert criterion == pytest.approx(expected)
 
 
 @pytest.mark.few(1)
@@ -88,8 +88,8 @@ def test_bic_by_hand():
 def test_simulated_points_are_recognised(kind, models):
     """At least 90 % of 60 simulations at the noise of SQuAD's models."""
     rng = np.random.default_rng(7)
-    found = Counter(trend.fit_trend(*points(kind, models, rng), rng, draws=100).type for _ in range(60))
-    assert found[kind] >= 0.9 * 60, found
+    shapes = Counter(trend.fit_trend(*points(kind, models, rng), rng, draws=100).type for _ in range(60))
+    assert shapes[kind] >= 0.9 * 60, shapes
 
 
 @pytest.mark.more
@@ -97,21 +97,21 @@ def test_twelve_models_are_recognised_mostly():
     """Of 150 simulations of each type at least 85 %, but for points without any trend."""
     rng = np.random.default_rng(8)
     for kind in ("I", "II", "III", "negative"):
-        found = Counter(trend.fit_trend(*points(kind, 12, rng), rng, draws=50).type for _ in range(150))
-        assert found[kind] >= 0.85 * 150, (kind, found)
+        shapes = Counter(trend.fit_trend(*points(kind, 12, rng), rng, draws=50).type for _ in range(150))
+        assert shapes[kind] >= 0.85 * 150, (kind, shapes)
 
 
 def test_what_is_between_two_types_is_not_told():
     """A first slope of nothing: rising or falling by chance, and resamples disagree."""
     rng = np.random.default_rng(0)
     x = rng.uniform(0.54, 0.92, 40)
-    found = []
+    trends = []
     for _ in range(20):
         y = 0.6 + np.where(x < 0.75, 0.0, 1.5) * (x - 0.75) + rng.normal(0, NOISE, 40)
-        found.append(trend.fit_trend(x, y, rng, draws=200))
-    assert {one.type for one in found} == {"II", "III"}
-    assert all(one.shares["II"] + one.shares["III"] > 0.95 for one in found)
-    assert min(max(one.shares.values()) for one in found) < 0.7
+        trends.append(trend.fit_trend(x, y, rng, draws=200))
+    assert {fitted.type for fitted in trends} == {"II", "III"}
+    assert all(fitted.shares["II"] + fitted.shares["III"] > 0.95 for fitted in trends)
+    assert min(max(fitted.shares.values()) for fitted in trends) < 0.7
 
 
 def test_six_models_are_the_fewest():
@@ -137,22 +137,22 @@ def test_leave_one_out_is_that_of_fits_without_each_model():
     rng = np.random.default_rng(0)
     x, y = points("I", 15, rng)
     errors = []
-    for at in range(15):
-        line = stats.linregress(np.delete(x, at), np.delete(y, at))
-        errors.append(y[at] - line.intercept - line.slope * x[at])
+    for index in range(15):
+        line = stats.linregress(np.delete(x, index), np.delete(y, index))
+        errors.append(y[index] - line.intercept - line.slope * x[index])
     assert trend.fit_trend(x, y, rng, draws=10).loo[1] == pytest.approx(np.sqrt(np.mean(np.square(errors))))
 
 
 def test_the_prediction_interval_of_a_line_is_the_classical_one():
-    """Its reach is t s sqrt(1 + 1/M + (x - mean)^2 / S), as any textbook has it."""
+    """The reach is t s sqrt(1 + 1/M + (x - mean)^2 / S), as any textbook has it."""
     rng = np.random.default_rng(3)
     x, y = points("I", 20, rng)
-    found, new = trend.fit_trend(x, y, rng, draws=10), np.array([0.5, 0.8])
+    fitted, new = trend.fit_trend(x, y, rng, draws=10), np.array([0.5, 0.8])
     line = stats.linregress(x, y)
     left = y - line.intercept - line.slope * x
     error = np.sqrt((left**2).sum() / 18 * (1 + 1 / 20 + (new - x.mean()) ** 2 / ((x - x.mean()) ** 2).sum()))
-    low, high = found.predict(new)
-    assert found.shape == "line"
+    low, high = fitted.predict(new)
+    assert fitted.shape == "line"
     assert high - low == pytest.approx(2 * stats.t.ppf(0.975, 18) * error)
     assert (high + low) / 2 == pytest.approx(line.intercept + line.slope * new)
 
@@ -180,10 +180,10 @@ def test_the_interval_of_a_joint_holds_it(models, place):
     joint, fits = FIRST + place * (LAST - FIRST), []
     for kind in ("II", "III"):
         fits += [trend.fit_trend(*points(kind, models, rng, joint=joint), rng, draws=10) for _ in range(200)]
-    told = [one for one in fits if one.joint_low is not None]
-    assert all(one.joint_low <= one.joint <= one.joint_high for one in told)
-    assert np.mean([one.joint_low <= joint <= one.joint_high for one in told]) >= 0.9
-    assert len(told) >= 0.5 * sum(one.shape == "joined" for one in fits) > 0
+    joined = [fit for fit in fits if fit.joint_low is not None]
+    assert all(fit.joint_low <= fit.joint <= fit.joint_high for fit in joined)
+    assert np.mean([fit.joint_low <= joint <= fit.joint_high for fit in joined]) >= 0.9
+    assert len(joined) >= 0.5 * sum(fit.shape == "joined" for fit in fits) > 0
 
 
 def test_the_interval_of_a_joint_among_many_models_contains_its_estimate():
@@ -191,7 +191,7 @@ def test_the_interval_of_a_joint_among_many_models_contains_its_estimate():
     rng = np.random.default_rng(3)
     joint = FIRST + 0.15 * (LAST - FIRST)
     fits = [trend.fit_trend(*points("III", 100, rng, joint=joint), rng, draws=10) for _ in range(25)]
-    assert all(one.joint_low <= one.joint <= one.joint_high for one in fits)
+    assert all(fit.joint_low <= fit.joint <= fit.joint_high for fit in fits)
 
 
 def slow_interval(x, y, joint):
@@ -239,8 +239,8 @@ def test_a_joint_that_may_be_at_an_end_has_an_interval_that_ends_there():
     rng = np.random.default_rng(0)
     x, noise = np.linspace(FIRST, LAST, 12), rng.normal(0, NOISE, 12)
     y = 0.6 + np.where(x < 0.6, 0.4, 1.8) * (x - 0.6)
-    told, reaching = trend.joint_interval(x, y + noise / 5, 0.6), trend.joint_interval(x, y + noise / 2, 0.6)
-    assert told == pytest.approx((0.5745, 0.6264), abs=1e-4)
+    interval, reaching = trend.joint_interval(x, y + noise / 5, 0.6), trend.joint_interval(x, y + noise / 2, 0.6)
+    assert interval == pytest.approx((0.5745, 0.6264), abs=1e-4)
     assert reaching == pytest.approx((FIRST, 0.6609), abs=1e-4)
     assert trend.joint_interval(-x, y + noise / 2, -0.6) == pytest.approx((-reaching[1], -FIRST))
     assert trend.joint_interval(x, y + noise, 0.6) is None
@@ -250,9 +250,9 @@ def test_many_models_have_an_interval_around_their_joint():
     """Of 500 models some places alone are tried, and the joint is one of them."""
     rng = np.random.default_rng(1)
     x, y = points("III", 500, rng)
-    found = trend.fit_trend(x, y, rng, draws=5)
-    assert found.joint_low < found.joint < found.joint_high
-    assert found.joint_high - found.joint_low < 0.02
+    fitted = trend.fit_trend(x, y, rng, draws=5)
+    assert fitted.joint_low < fitted.joint < fitted.joint_high
+    assert fitted.joint_high - fitted.joint_low < 0.02
 
 
 def test_models_that_lie_far_off_are_found():

@@ -16,15 +16,15 @@ DATA = Path(os.environ.get("RANK_MODELS_DATA", "")) / "squadshifts" / "results.j
 
 def rows_of(x, y, **columns):
     """A row for each model and set: in-domain x, and y on another; None is no value."""
-    for at, (one, other) in enumerate(zip(x, y, strict=True)):
-        yield {"model": f"m{at}", "set": "id", "kind": "in-domain", "value": one, **columns}
-        yield {"model": f"m{at}", "set": "far", "kind": "ood", "value": other, **columns}
+    for index, (value_x, value_y) in enumerate(zip(x, y, strict=True)):
+        yield {"model": f"m{index}", "set": "id", "kind": "in-domain", "value": value_x, **columns}
+        yield {"model": f"m{index}", "set": "far", "kind": "ood", "value": value_y, **columns}
 
 
 def trend_of(x, y, **options):
     """The one trend of such rows."""
-    (found,) = compare(list(rows_of(x, y)), **options).trends
-    return found
+    (trend,) = compare(list(rows_of(x, y)), **options).trends
+    return trend
 
 
 def line(models=12, seed=0, noise=0.01):
@@ -37,25 +37,25 @@ def line(models=12, seed=0, noise=0.01):
 def test_a_line_and_how_far_each_model_is_from_it():
     """Slope and effective robustness are scipy's line and its residuals."""
     x, y = line()
-    found, fitted = trend_of(x, y), stats.linregress(x, y)
-    assert (found.type, found.shape, found.models, found.why) == ("I", "line", 12, "")
-    assert found.slopes == pytest.approx((fitted.slope, fitted.slope))
-    assert found.correlation == pytest.approx(fitted.rvalue)
-    assert found.joint is None
-    assert [one.x for one in found.points] == pytest.approx(sorted(x))
-    for one in found.points:
-        at = int(one.model[1:])
-        assert one.robustness == pytest.approx(y[at] - fitted.intercept - fitted.slope * x[at])
-        assert one.low < one.expected < one.high
+    trend, fitted = trend_of(x, y), stats.linregress(x, y)
+    assert (trend.type, trend.shape, trend.models, trend.why) == ("I", "line", 12, "")
+    assert trend.slopes == pytest.approx((fitted.slope, fitted.slope))
+    assert trend.correlation == pytest.approx(fitted.rvalue)
+    assert trend.joint is None
+    assert [point.x for point in trend.points] == pytest.approx(sorted(x))
+    for point in trend.points:
+        place = int(point.model[1:])
+        assert point.robustness == pytest.approx(y[place] - fitted.intercept - fitted.slope * x[place])
+        assert point.low < point.expected < point.high
 
 
 def test_a_model_without_a_value_is_predicted():
-    """It has an in-domain value alone: it changes no fit, and has an interval."""
+    """A model with an in-domain value alone changes no fit, and has an interval."""
     x, y = line()
-    found = trend_of([*x, 0.8], [*y, None])
-    (new,) = [one for one in found.points if one.model == "m12"]
+    trend = trend_of([*x, 0.8], [*y, None])
+    (new,) = [point for point in trend.points if point.model == "m12"]
     fitted = stats.linregress(x, y)
-    assert found.models == 12
+    assert trend.models == 12
     assert new.y is new.robustness is None
     assert new.expected == pytest.approx(fitted.intercept + fitted.slope * 0.8)
     left = y - fitted.intercept - fitted.slope * x
@@ -68,9 +68,9 @@ def test_probit_axes():
     """A line of normal quantiles is one there, and what is reported are fractions."""
     x = np.linspace(0.6, 0.99, 14)
     y = stats.norm.cdf(0.8 * stats.norm.ppf(x) - 0.5)
-    found = trend_of(x, y + np.random.default_rng(0).normal(0, 1e-4, 14), axes="probit")
-    assert found.slopes == pytest.approx((0.8, 0.8), abs=0.01)
-    assert [one.expected for one in found.points] == pytest.approx(y, abs=1e-3)
+    trend = trend_of(x, y + np.random.default_rng(0).normal(0, 1e-4, 14), axes="probit")
+    assert trend.slopes == pytest.approx((0.8, 0.8), abs=0.01)
+    assert [point.expected for point in trend.points] == pytest.approx(y, abs=1e-3)
     with refuses(UsageError, option="axes", value=1.0, place="far"):
         trend_of(x, [*y[:-1], 1.0], axes="probit")
     with refuses(UnknownName, value="log"):
@@ -78,35 +78,35 @@ def test_probit_axes():
 
 
 @pytest.mark.parametrize(
-    ("x", "why"),
+    ("x", "reason"),
     [
         ([0.5, 0.6, 0.7, 0.8, 0.9], "5 models have both values, and 6 are needed"),
         ([0.5] * 9, "all models have the same in-domain value"),
     ],
 )
-def test_what_cannot_be_told_says_why(x, why):
+def test_what_cannot_be_told_says_why(x, reason):
     """Under six models, or with one in-domain value for all, there is no type and no point."""
-    found = trend_of(x, np.linspace(0.4, 0.6, len(x)))
-    assert (found.type, found.why, found.points) == (None, why, ())
+    trend = trend_of(x, np.linspace(0.4, 0.6, len(x)))
+    assert (trend.type, trend.why, trend.points) == (None, reason, ())
 
 
 def test_a_type_that_resamples_do_not_agree_on_is_not_told():
     """The shape that was fitted stands there all the same."""
     rng = np.random.default_rng(3)
-    found = [trend_of(rng.uniform(0.5, 0.9, 8), rng.uniform(0.4, 0.5, 8)) for _ in range(12)]
-    told = [one for one in found if one.type is None]
-    assert told
-    assert all(one.why.startswith("resamples of the models disagree with ") and one.shape for one in told)
-    assert all(sum(one.p_types.values()) == pytest.approx(1) for one in found)
+    trends = [trend_of(rng.uniform(0.5, 0.9, 8), rng.uniform(0.4, 0.5, 8)) for _ in range(12)]
+    untold = [trend for trend in trends if trend.type is None]
+    assert untold
+    assert all(trend.why.startswith("resamples of the models disagree with ") and trend.shape for trend in untold)
+    assert all(sum(trend.p_types.values()) == pytest.approx(1) for trend in trends)
 
 
 def test_models_far_off_are_named_with_the_type_of_the_others():
     """Two of 30 bend the fit, and are named."""
     x, y = line(30)
     x[:2], y[:2] = (0.55, 0.56), (0.75, 0.72)
-    found = trend_of(x, y)
-    assert found.far == ("m0", "m1")
-    assert found.type_without == "I"
+    trend = trend_of(x, y)
+    assert trend.far == ("m0", "m1")
+    assert trend.type_without == "I"
 
 
 def test_each_task_has_its_own_in_domain_sets():
@@ -115,27 +115,27 @@ def test_each_task_has_its_own_in_domain_sets():
     rows = [*rows_of(x, y, group="one")]
     rows += [{**row, "set": "farther", "value": row["value"] - 0.1} for row in rows if row["kind"] == "ood"]
     rows += [{**row, "group": "two", "set": "lone"} for row in rows if row["set"] == "far"]
-    found = compare(rows)
-    assert [(one.task, one.set) for one in found.trends] == [("one", "far"), ("one", "farther")]
-    assert found.trends[0].slopes == pytest.approx(found.trends[1].slopes)
+    comparison = compare(rows)
+    assert [(trend.task, trend.set) for trend in comparison.trends] == [("one", "far"), ("one", "farther")]
+    assert comparison.trends[0].slopes == pytest.approx(comparison.trends[1].slopes)
 
 
 def test_the_trends_need_no_whole_sets():
     """A model that lacks a set counts for the trends of the others, though the set has no place in the order."""
     x, y = line()
     rows = [*rows_of(x, y)]
-    rows += [{"model": f"m{at}", "set": "part", "kind": "ood", "value": y[at]} for at in range(7)]
-    found = compare(rows)
-    assert list(found.left_out) == ["part"]
-    assert [one.models for one in found.trends] == [12, 7]
+    rows += [{"model": f"m{index}", "set": "part", "kind": "ood", "value": y[index]} for index in range(7)]
+    comparison = compare(rows)
+    assert list(comparison.left_out) == ["part"]
+    assert [trend.models for trend in comparison.trends] == [12, 7]
 
 
 def squad(metric, without=()):
     """Rows of about 100 models of SQuAD: new Wikipedia articles stand for in-domain."""
     with gzip.open(DATA, "rt") as file:
         results = json.load(file)
-    for domain, found in results.items():
-        for model in found["models"]:
+    for domain, trends_of_domain in results.items():
+        for model in trends_of_domain["models"]:
             if model["name"] not in without:
                 kind = "in-domain" if domain == "new-wiki" else "ood"
                 value = float(model[f"{domain}_{metric}"])
@@ -148,16 +148,16 @@ NO_READERS = ("UnsupervisedQA V1", "UQA (single model)", "RQA+IDR (single model)
 
 @pytest.mark.skipif(not DATA.is_file(), reason="RANK_MODELS_DATA names no folder with squadshifts/results.json.gz")
 def test_models_of_squad_lie_on_lines_but_for_a_few():
-    """As Miller et al. 2020 found: of exact match, on probit axes, without four models, all three sets are lines."""
-    found = compare(list(squad("em", NO_READERS)), axes="probit").trends
-    assert {one.set: one.type for one in found} == {"nyt": "I", "amazon": "I", "reddit": "I"}
-    assert all(one.correlation > 0.97 for one in found)
+    """Miller et al. 2020 found so: by exact match, on probit axes, without four models, all three sets are lines."""
+    trends = compare(list(squad("em", NO_READERS)), axes="probit").trends
+    assert {trend.set: trend.type for trend in trends} == {"nyt": "I", "amazon": "I", "reddit": "I"}
+    assert all(trend.correlation > 0.97 for trend in trends)
 
 
 @pytest.mark.skipif(not DATA.is_file(), reason="RANK_MODELS_DATA names no folder with squadshifts/results.json.gz")
 def test_a_few_models_bend_the_lines_of_squad():
     """With all models Amazon and Reddit have joined lines; those that lie far off are named, these four among them."""
-    found = {one.set: one for one in compare(list(squad("em"))).trends}
-    assert {found[name].shape for name in ("amazon", "reddit")} == {"joined"}
-    for one in found.values():
-        assert set(one.far) == {*NO_READERS, *(["BERT+WWM+MT"] if one.set == "nyt" else [])}, one.set
+    by_set = {trend.set: trend for trend in compare(list(squad("em"))).trends}
+    assert {by_set[name].shape for name in ("amazon", "reddit")} == {"joined"}
+    for trend in by_set.values():
+        assert set(trend.far) == {*NO_READERS, *(["BERT+WWM+MT"] if trend.set == "nyt" else [])}, trend.set

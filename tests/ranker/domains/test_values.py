@@ -13,7 +13,7 @@ HEAD = "model,set,value,se,n,group,kind\n"
 
 
 def table(tmp_path, text, name="table.csv", **options):
-    """What is read of a file."""
+    """Read a table from a file."""
     path = tmp_path / name
     path.write_text(text)
     return values.read_values([path], **options)
@@ -22,42 +22,48 @@ def table(tmp_path, text, name="table.csv", **options):
 def test_a_whole_table(tmp_path):
     """Every column, in the order of the file; what is missing is nan."""
     text = "a,x1,0.5,0.01,,x,ood\na,x0,0.9,,100,x,in-domain\nb,x1,0.25,,16,x,ood\nb,y1,0.75,,,y,\n"
-    found = table(tmp_path, HEAD + text)
-    assert found.models == ("a", "b")
-    assert [(str(one), one.kind) for one in found.sets] == [("x: x1", "ood"), ("x: x0", "in-domain"), ("y: y1", "ood")]
-    assert found.values == pytest.approx(np.array([[0.5, 0.9, np.nan], [0.25, np.nan, 0.75]]), nan_ok=True)
-    assert found.tasks == ("x", "y")
-    assert found.places("x", "in-domain") == [1]
-    assert found.places("y", "in-domain") == []
+    values_read = table(tmp_path, HEAD + text)
+    assert values_read.models == ("a", "b")
+    assert [(str(values_of_set), values_of_set.kind) for values_of_set in values_read.sets] == [
+        ("x: x1", "ood"),
+        ("x: x0", "in-domain"),
+        ("y: y1", "ood"),
+    ]
+    assert values_read.values == pytest.approx(np.array([[0.5, 0.9, np.nan], [0.25, np.nan, 0.75]]), nan_ok=True)
+    assert values_read.tasks == ("x", "y")
+    assert values_read.places("x", "in-domain") == [1]
+    assert values_read.places("y", "in-domain") == []
 
 
 def test_errors_are_those_stated_or_the_most_that_a_mean_can_have(tmp_path):
     """`se` where it is there; of n outcomes in [0, 1] with mean v at most sqrt(v (1 - v) / n)."""
-    found = table(tmp_path, HEAD + "a,x,0.5,0.01,4,,\nb,x,0.25,,12,,\na,y,0.5,,,,\nb,y,-0.2,,9,,\n")
-    assert found.errors == pytest.approx(np.array([[0.01, np.nan], [0.125, np.nan]]), nan_ok=True)
+    values_read = table(tmp_path, HEAD + "a,x,0.5,0.01,4,,\nb,x,0.25,,12,,\na,y,0.5,,,,\nb,y,-0.2,,9,,\n")
+    assert values_read.errors == pytest.approx(np.array([[0.01, np.nan], [0.125, np.nan]]), nan_ok=True)
 
 
 def test_an_in_domain_set_without_a_group_belongs_to_all(tmp_path):
     """As in a table of one in-domain set and many others."""
-    found = table(tmp_path, "model,set,value,kind\na,id,0.9,in-domain\nb,id,0.8,in-domain\na,x,0.5,\nb,y,0.4,ood\n")
-    assert found.tasks == ("x", "y")
-    assert found.places("x", "in-domain") == found.places("y", "in-domain") == [0]
+    values_read = table(
+        tmp_path, "model,set,value,kind\na,id,0.9,in-domain\nb,id,0.8,in-domain\na,x,0.5,\nb,y,0.4,ood\n"
+    )
+    assert values_read.tasks == ("x", "y")
+    assert values_read.places("x", "in-domain") == values_read.places("y", "in-domain") == [0]
 
 
 def test_percentages_are_known_where_nothing_else_can_be_meant(tmp_path):
     """All above 1 or 0: percentages, and it is said; their errors are divided, too."""
-    found = table(tmp_path, "model,set,value,se\na,x,50,2\nb,x,0,1\n")
-    assert found.values.tolist() == [[0.5], [0.0]]
-    assert found.errors.tolist() == [[0.02], [0.01]]
-    assert found.notes == ("All values are above 1, or 0: they are read as percentages.",)
+    values_read = table(tmp_path, "model,set,value,se\na,x,50,2\nb,x,0,1\n")
+    assert values_read.values.tolist() == [[0.5], [0.0]]
+    assert values_read.errors.tolist() == [[0.02], [0.01]]
+    assert values_read.notes == ("All values are above 1, or 0: they are read as percentages.",)
     assert table(tmp_path, "model,set,value\na,x,50\nb,x,0.5\n", percent=True).values[1, 0] == 0.005
     assert table(tmp_path, "model,set,value\na,x,1\nb,x,0.5\n").values.tolist() == [[1.0], [0.5]]
 
 
 def test_cells_that_hold_nothing(tmp_path):
     """As published tables write it, and data frames."""
-    found = table(tmp_path, "model,set,value\na,x,-\na,y,0.5\nb,x,NA\nb,y,\nc,x,0.1\nc,y,nan\n")
-    assert np.isnan(found.values).tolist() == [[True, False], [True, True], [False, True]]
+    values_read = table(tmp_path, "model,set,value\na,x,-\na,y,0.5\nb,x,NA\nb,y,\nc,x,0.1\nc,y,nan\n")
+    assert np.isnan(values_read.values).tolist() == [[True, False], [True, True], [False, True]]
 
 
 def test_files_data_frames_and_rows_say_the_same(tmp_path):
@@ -69,9 +75,9 @@ def test_files_data_frames_and_rows_say_the_same(tmp_path):
     (tmp_path / "b.csv.gz").write_bytes(gzip.compress((tmp_path / "a.csv").read_bytes()))
     frame.to_csv(tmp_path / "c.tsv", index=False, sep="\t")
     frame.to_json(tmp_path / "d.jsonl", orient="records", lines=True)
-    found = [values.read_values([tmp_path / name]) for name in ("a.csv", "b.csv.gz", "c.tsv", "d.jsonl")]
-    found += [values.read_values([frame]), values.read_values([frame.to_dict("records")])]
-    assert {(one.models, one.sets, one.values.tobytes()) for one in found} == {
+    tables = [values.read_values([tmp_path / name]) for name in ("a.csv", "b.csv.gz", "c.tsv", "d.jsonl")]
+    tables += [values.read_values([frame]), values.read_values([frame.to_dict("records")])]
+    assert {(table_read.models, table_read.sets, table_read.values.tobytes()) for table_read in tables} == {
         (("a", "b"), (values.Set("x", "x", "ood"),), np.array([[0.5], [0.25]]).tobytes())
     }
 
@@ -89,7 +95,7 @@ def test_columns_that_are_not_read_are_named(tmp_path):
 
 
 def test_checkpoints_of_one_run_are_no_models_of_their_own(tmp_path):
-    """Where there are trends a note says so; a run of one model, and rows that name none, are as ever."""
+    """A note says so if there are trends; a run of one model, and rows that name none, are as ever."""
     head, rows = "model,set,value,kind,run\n", "a,x,0.5,ood,r\nb,x,0.5,ood,r\nc,x,0.5,ood,s\nd,x,0.5,ood,\n"
     assert table(tmp_path, head + rows).notes == ()
     assert table(tmp_path, f"{head}{rows}a,home,0.5,in-domain,r\n").notes == (
@@ -116,10 +122,14 @@ def test_checkpoints_of_one_run_are_no_models_of_their_own(tmp_path):
         ("model,set,value\na,x,0.91\nb,x,88.4\n", DataError, "percent", 88.4, "table.csv, line 3"),
         ("model,set,value\na,x,910\nb,x,0.5\n", DataError, "", 910.0, "table.csv, line 2"),
         (HEAD + "a,x,0.9,,,,in-domain\nb,x,0.5,,,,in-domain\n", UsageError, "", None, ""),
+        ("model,x,y\na,0.5,good\nb,0.5,0.6\n", DataError, "value", "good", "table.csv, line 2, column 'y'"),
+        ("model,x,n\na,0.5,10\n", DataError, "n", "n", "table.csv, line 2"),
+        ("model,note\na,fine\n", DataError, "", "set", "table.csv, line 2"),
+        ("model,x\na,0.5\na,0.6\n", DataError, "", "a", "table.csv, line 3, column 'x'"),
     ],
 )
 def test_what_cannot_be_right_is_refused(tmp_path, text, error, option, value, place):
-    """The file and the line are named."""
+    """The file and the line are named, of a long table and of a wide one."""
     with refuses(error, option=option, value=value, place=place and tmp_path / place):
         table(tmp_path, text)
 
@@ -147,9 +157,9 @@ def test_inputs_that_are_no_table_are_refused():
 
 def test_columns_may_be_in_any_case(tmp_path):
     """As a spreadsheet has them; names in cells and unread columns keep theirs."""
-    found = table(tmp_path, " Model,SET,Value,N,Grp\nA,X,0.5,4,g\nb,X,0.5,4,g\n")
-    assert (found.models, found.sets[0].name, found.errors[0, 0]) == (("A", "b"), "X", 0.25)
-    assert found.notes == ("Unread columns: Grp.",)
+    values_read = table(tmp_path, " Model,SET,Value,N,Grp\nA,X,0.5,4,g\nb,X,0.5,4,g\n")
+    assert (values_read.models, values_read.sets[0].name, values_read.errors[0, 0]) == (("A", "b"), "X", 0.25)
+    assert values_read.notes == ("Unread columns: Grp.",)
     with refuses(DataError, value="model", place=tmp_path / "table.csv, line 2"):
         table(tmp_path, "model,Model,set,value\na,a,x,0.5\n")
 
@@ -164,46 +174,31 @@ def test_a_wide_table_is_the_long_table_of_its_cells(tmp_path):
     """Heads give task and kind; an in-domain set has the task of its name, and a column of averages is no set."""
     long = ["model,set,value,group,kind"]
     for model, first in (("a", "-"), ("b", "41")):
-        more = 0 if model == "a" else 1
-        long += [f"{model},{name},{value + more},qa,ood" for name, value in (("x", 50), ("y", 60))]
-        long += [f"{model},home (in-domain),{90 + more},qa,in-domain", f"{model},z,{first},,ood"]
-        long += [f"{model},z (in-domain),{70 + more},z,in-domain"]
-    found, wanted = table(tmp_path, WIDE), table(tmp_path, "\n".join(long) + "\n")
-    assert (found.models, found.sets) == (wanted.models, wanted.sets)
-    assert found.values == pytest.approx(wanted.values, nan_ok=True)
+        step = 0 if model == "a" else 1
+        long += [f"{model},{name},{value + step},qa,ood" for name, value in (("x", 50), ("y", 60))]
+        long += [f"{model},home (in-domain),{90 + step},qa,in-domain", f"{model},z,{first},,ood"]
+        long += [f"{model},z (in-domain),{70 + step},z,in-domain"]
+    values_read, wanted = table(tmp_path, WIDE), table(tmp_path, "\n".join(long) + "\n")
+    assert (values_read.models, values_read.sets) == (wanted.models, wanted.sets)
+    assert values_read.values == pytest.approx(wanted.values, nan_ok=True)
     sets = "qa: x, qa: y, qa: home (in-domain), z, z (in-domain)"
-    assert found.notes[:2] == (
+    assert values_read.notes[:2] == (
         f"Each column but the model is read as a set: {sets}.",
         "Unread columns: Type, Average.",
     )
-    assert isinstance(found.notes[1], Assumption)
-
-
-@pytest.mark.parametrize(
-    ("text", "option", "value", "place"),
-    [
-        ("model,x,y\na,0.5,good\nb,0.5,0.6\n", "value", "good", "table.csv, line 2, column 'y'"),
-        ("model,x,n\na,0.5,10\n", "n", "n", "table.csv, line 2"),
-        ("model,note\na,fine\n", "", "set", "table.csv, line 2"),
-        ("model,x\na,0.5\na,0.6\n", "", "a", "table.csv, line 3, column 'x'"),
-    ],
-)
-def test_wide_tables_that_cannot_be_right_are_refused(tmp_path, text, option, value, place):
-    """A cell that is no number, a column for rows of a long table, no set at all, a model twice."""
-    with refuses(DataError, option=option, value=value, place=tmp_path / place):
-        table(tmp_path, text)
+    assert isinstance(values_read.notes[1], Assumption)
 
 
 def test_in_domain_sets_of_a_level_belong_to_its_tasks(tmp_path):
     """And a set has one level in all its rows."""
     head = "model,set,value,kind,level\n"
     rows = "a,news,0.9,in-domain,genre\na,web,0.8,in-domain,\na,x,0.5,,genre\na,y,0.5,,style\na,w,0.5,,\n"
-    found = table(tmp_path, head + rows)
-    assert found.levels == ("genre", "style")
-    assert [found.places(task, "in-domain") for task in "xyw"] == [[0], [1], [1]]
-    assert [scored.name for scored in found.at_level("Genre").sets] == ["news", "web", "x"]
+    values_read = table(tmp_path, head + rows)
+    assert values_read.levels == ("genre", "style")
+    assert [values_read.places(task, "in-domain") for task in "xyw"] == [[0], [1], [1]]
+    assert [scored.name for scored in values_read.at_level("Genre").sets] == ["news", "web", "x"]
     with refuses(UnknownName, value="topic"):
-        found.at_level("topic")
+        values_read.at_level("topic")
     with refuses(DataError, value="style", place=tmp_path / "table.csv, line 3"):
         table(tmp_path, head + "a,x,0.5,,genre\nb,x,0.5,,style\n")
 

@@ -34,26 +34,26 @@ def pool():
 def test_rows_and_figures_are_those_of_anchors(pool):
     """Each row is the one that `choose_rows` names, those that cannot be told left out; the figures follow from it."""
     anchors, outcomes, truth = pool
-    session, told, never = comparing(anchors, outcomes), [], []
+    session, asks, never = comparing(anchors, outcomes), [], []
     for step in range(6):
         row = session.next()
-        assert row == choose_rows(anchors, 1, sorted(told), sorted(never))[0]
+        assert row == choose_rows(anchors, 1, sorted(asks), sorted(never))[0]
         if step == 2:
             session.cannot_tell(row)
             never.append(row)
         else:
             session.tell(row, truth[row])
-            told.append(row)
-    posterior = infer_differences(anchors, np.stack([outcomes(row, truth[row]) for row in told], 1), told, domain=True)
-    found = session.status()
-    assert found.score == pytest.approx(posterior.score, abs=1e-9)
-    assert (found.beats == posterior.beats()).all()
-    assert found.order[0] == 0
+            asks.append(row)
+    posterior = infer_differences(anchors, np.stack([outcomes(row, truth[row]) for row in asks], 1), asks, domain=True)
+    status = session.status()
+    assert status.score == pytest.approx(posterior.score, abs=1e-9)
+    assert (status.beats == posterior.beats()).all()
+    assert status.order[0] == 0
     drawn = posterior.drawn(np.random.default_rng(1), 20_000)
-    assert found.within == pytest.approx((drawn[:, 0] >= drawn.max(axis=1) - 0.01).mean(), abs=0.015)
-    assert (found.alarmed, found.rows_left) == (False, True)
-    assert (found.low < found.score).all()
-    assert (found.score < found.high).all()
+    assert status.within == pytest.approx((drawn[:, 0] >= drawn.max(axis=1) - 0.01).mean(), abs=0.015)
+    assert (status.alarmed, status.rows_left) == (False, True)
+    assert (status.low < status.score).all()
+    assert (status.score < status.high).all()
 
 
 def test_rows_at_once_are_those_asked_one_after_the_other(pool):

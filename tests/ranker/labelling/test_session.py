@@ -38,11 +38,11 @@ def probabilities(session):
 def test_a_session_finds_the_order():
     """After some answers the models stand in their true order, and it says how sure that is."""
     predicted, truth = some_pool()
-    found = labelled(voting(predicted), truth, 15).status()
-    assert found.order.tolist()[0] == 0
-    assert found.best.sum() == pytest.approx(1.0)
-    assert not found.alarmed
-    assert found.shortfall[found.order[0]] == found.shortfall.min() >= 0
+    status = labelled(voting(predicted), truth, 15).status()
+    assert status.order.tolist()[0] == 0
+    assert status.best.sum() == pytest.approx(1.0)
+    assert not status.alarmed
+    assert status.shortfall[status.order[0]] == status.shortfall.min() >= 0
 
 
 def test_undo_goes_back_to_the_very_same():
@@ -84,12 +84,12 @@ def test_a_skipped_row_comes_back_and_one_that_cannot_be_told_does_not():
     session.skip(skipped)
     never = session.next()
     session.cannot_tell(never)
-    seen = []
+    row_ids = []
     while (row := session.next()) is not None:
-        seen.append(row)
+        row_ids.append(row)
         session.tell(row, truth[row])
-    assert skipped not in seen[: SKIP_DISTANCE - 2]
-    assert sorted([*seen, never]) == list(range(30))
+    assert skipped not in row_ids[: SKIP_DISTANCE - 2]
+    assert sorted([*row_ids, never]) == list(range(30))
 
 
 @pytest.mark.parametrize(("skipped", "picks"), [(False, 1), (True, 2)])
@@ -142,8 +142,7 @@ def test_several_answers_to_a_row_are_readings():
 
 
 @pytest.mark.parametrize(
-    "act",
-    [lambda session: session.tell(60, 0), lambda session: session.tell(0, 2), lambda session: session.skip(-1)],
+    "act", [lambda session: session.tell(60, 0), lambda session: session.tell(0, 2), lambda session: session.skip(-1)]
 )
 def test_an_invalid_answer_changes_nothing(act):
     """Neither a row that is not there nor a label that is none is recorded."""
@@ -157,7 +156,7 @@ def test_the_first_answer_to_a_row_is_not_the_last():
     """Answers that were given one after the other have the probabilities that each had then."""
     predicted, _ = some_pool()
     events = [LabelEvent(3, "answered", 1), LabelEvent(3, "answered", 0), LabelEvent(5, "answered", 1)]
-    given = voting(predicted, events).learner.predictive_probabilities(events)
+    chances = voting(predicted, events).learner.predictive_probabilities(events)
     for place, event in enumerate(events):
         labels = (
             voting(predicted, events[:place])
@@ -165,6 +164,6 @@ def test_the_first_answer_to_a_row_is_not_the_last():
             .worlds.labels(predicted[:, [event.row]].T, None)
         )
         share = labels[:, :, 0].mean(axis=1)[event.label]
-        assert given[place] == pytest.approx(0.98 * share + 0.01, abs=0.2 if place == 1 else 0.02)
+        assert chances[place] == pytest.approx(0.98 * share + 0.01, abs=0.2 if place == 1 else 0.02)
     turned = voting(predicted, events[::-1]).learner.predictive_probabilities(events[::-1])
-    assert turned.tolist() != given.tolist()
+    assert turned.tolist() != chances.tolist()

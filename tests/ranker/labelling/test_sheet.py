@@ -45,9 +45,9 @@ def test_what_was_said_is_read_back_as_it_was(tmp_path):
     path = tmp_path / "labels.csv"
     lines = with_cells(LINES)
     path.write_text(to_csv(lines, [{"text": ROWS[4].segments[0]}], LABELS.__getitem__), newline="")
-    found, waiting = read_back(path)
-    assert found == lines
-    assert [at for at, _ in waiting] == [4]
+    answered, waiting = read_back(path)
+    assert answered == lines
+    assert [line_number for line_number, _ in waiting] == [4]
     assert "changed-after-reveal" in path.read_text()
 
 
@@ -57,24 +57,18 @@ def test_the_file_is_one_of_labelled_rows(tmp_path):
     path.write_text(to_csv(with_cells(LINES), [], LABELS.__getitem__), newline="")
     from ranker.tasks.classes import ClassificationTask
 
-    found = labelled(path, ClassificationTask("mood", LABELS))
-    assert [(row.segments, row.target) for row in found.examples] == [
+    dataset = labelled(path, ClassificationTask("mood", LABELS))
+    assert [(row.segments, row.target) for row in dataset.examples] == [
         (ROWS[0].segments, 1),
         (ROWS[1].segments, 0),
         (ROWS[3].segments, 0),
     ]
-    assert any("2 rows have no label yet" in note for note in found.notes)
+    assert any("2 rows have no label yet" in note for note in dataset.notes)
 
 
 @pytest.mark.parametrize(
     "line",
-    [
-        "good,,,,,,,done",
-        "good,,,,,,,skipped",
-        ",,,,,,,answered",
-        "fine,,,,,,,answered",
-        "good,,,,soon,,,answered",
-    ],
+    ["good,,,,,,,done", "good,,,,,,,skipped", ",,,,,,,answered", "fine,,,,,,,answered", "good,,,,soon,,,answered"],
 )
 def test_a_line_that_cannot_be_right_is_named(tmp_path, line):
     """With its place."""
@@ -92,8 +86,8 @@ def test_a_sheet_of_somebody_else_is_gone_on_with(tmp_path):
     """A label without a status is an answer, and an empty one waits."""
     path = tmp_path / "labels.csv"
     path.write_text(f'text,note,label\n"{ROWS[2].segments[0]}",x,good\n"{ROWS[0].segments[0]}",y,\n', newline="")
-    found, waiting = read_back(path)
-    assert [line.event for line in found] == [LabelEvent(2, "answered", 1)]
+    answered, waiting = read_back(path)
+    assert [line.event for line in answered] == [LabelEvent(2, "answered", 1)]
     assert waiting == [(0, {"text": ROWS[0].segments[0], "note": "y"})]
 
 
@@ -101,9 +95,9 @@ def test_agreement_is_told_from_ten_rows_on():
     """Raw: the share of pairs of answers that are the same, each row counting once."""
     nine = [(n, 0) for n in range(9)] * 2
     assert agreement(nine).share is None
-    found = agreement([*nine, (9, 0), (9, 1), (9, 1)])
-    assert found.share == pytest.approx((9 + 1 / 3) / 10)
-    assert found.disputed == (9,)
+    agreement_found = agreement([*nine, (9, 0), (9, 1), (9, 1)])
+    assert agreement_found.share == pytest.approx((9 + 1 / 3) / 10)
+    assert agreement_found.disputed == (9,)
 
 
 @pytest.mark.parametrize("name", ["csv", "label-studio", "doccano"])
@@ -115,18 +109,18 @@ def test_rows_are_handed_out_in_order_and_without_predictions(name):
     if name == "csv":
         assert text.splitlines()[0] == "text,label"
     elif name == "label-studio":
-        assert [set(one["data"]) for one in json.loads(text)] == [{"text", export.ROW, export.ORDER}] * 2
-        assert all(set(one) == {"data"} for one in json.loads(text))
+        assert [set(entry["data"]) for entry in json.loads(text)] == [{"text", export.ROW, export.ORDER}] * 2
+        assert all(set(entry) == {"data"} for entry in json.loads(text))
     else:
         lines = [json.loads(line) for line in text.splitlines()]
-        assert all(set(one) == {"text", "label", export.ROW, export.ORDER} and one["label"] == [] for one in lines)
+        assert all(set(line) == {"text", "label", export.ROW, export.ORDER} and line["label"] == [] for line in lines)
 
 
 def test_a_configuration_is_xml_or_refused():
     """Signs of markup, quotes and line ends come back as they were; a control character is in no XML."""
     labels = ["a&b", "<c>", 'say "d"', "e\n\tf", "été", "𝔤"]
-    read = ElementTree.fromstring(export.configuration(["text"], labels, "cannot tell"))
-    assert [one.get("value") for one in read.iter("Choice")][: len(labels)] == labels
+    tree = ElementTree.fromstring(export.configuration(["text"], labels, "cannot tell"))
+    assert [choice.get("value") for choice in tree.iter("Choice")][: len(labels)] == labels
     for wrong in ("\x1b[31m", "\x00", "\ufffe", "\ud800"):
         with refuses(UsageError, option="label", value=f"bad{wrong}"):
             export.configuration(["text"], ["fine", f"bad{wrong}"], "cannot tell")

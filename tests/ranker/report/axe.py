@@ -18,9 +18,9 @@ def faults(page):
     if not AXE.is_file():
         pytest.skip("axe-core is not there: `make axe`, or AXE_CORE=axe.min.js")
     page.ask(AXE.read_text(encoding="utf-8") + "; 0")
-    found = json.loads(page.ask("axe.run({resultTypes: ['violations']}).then(r => JSON.stringify(r.violations))"))
+    report = json.loads(page.ask("axe.run({resultTypes: ['violations']}).then(r => JSON.stringify(r.violations))"))
     return [
         f"{rule['id']}: {[node['target'] for node in rule['nodes'][:3]]} {rule['nodes'][0]['failureSummary']}"
-        for rule in found
+        for rule in report
         if rule["impact"] in ("serious", "critical")
     ]

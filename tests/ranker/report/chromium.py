@@ -12,11 +12,7 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
 
 class Page:
-    """One page of the browser.
-
-    Attributes:
-        events: everything the browser reported since a file was opened: {"method": ..., "params": ...}.
-    """
+    """One page of the browser; `events` is all that the browser reported since a file was opened."""
 
     def __init__(self, to_browser, from_browser):
         self.to_browser, self.from_browser = to_browser, from_browser
@@ -51,8 +47,8 @@ class Page:
 
     def ask(self, expression):
         """The value of a JavaScript expression, or of what it promises."""
-        given = {"expression": expression, "returnByValue": True, "awaitPromise": True}
-        return self.call("Runtime.evaluate", **given)["result"].get("value")
+        options = {"expression": expression, "returnByValue": True, "awaitPromise": True}
+        return self.call("Runtime.evaluate", **options)["result"].get("value")
 
     def until(self, expression, seconds=60):
         """Wait until an expression holds, and return its value."""
@@ -80,14 +76,14 @@ class Page:
 
 
 @contextmanager
-def browser(folder, *more) -> Iterator[Page]:
+def browser(folder, *flags) -> Iterator[Page]:
     """A browser with an empty profile, and more options; it gets the descriptors 3 and 4, as the protocol wants."""
     theirs_in, ours_out = os.pipe()
     ours_in, theirs_out = os.pipe()
     options = "--headless --no-sandbox --disable-gpu --disable-dev-shm-usage --no-first-run --remote-debugging-pipe"
     command = f'exec "$0" {options} --user-data-dir="$@" 3<&{theirs_in} 4>&{theirs_out}'
     process = subprocess.Popen(
-        ["bash", "-c", command, CHROMIUM, str(folder), *more],
+        ["bash", "-c", command, CHROMIUM, str(folder), *flags],
         pass_fds=(theirs_in, theirs_out),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

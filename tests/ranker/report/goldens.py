@@ -21,17 +21,11 @@ BLOCKS = {
 
 
 def check_golden(name, form, text):
-    """Hold a report to the one that was kept; of a page its outline.
-
-    Args:
-        name: of the golden file, without an ending.
-        form: the format.
-        text: the report.
-    """
-    file, shown = FOLDER / f"{name}.{form}", (outline(text) if form == "html" else text).encode()
+    """Hold a report, or a page's outline, to the golden file of that name and format."""
+    file, outlined = FOLDER / f"{name}.{form}", (outline(text) if form == "html" else text).encode()
     if os.environ.get(REFRESH):
-        file.write_bytes(shown)
-    assert shown == file.read_bytes(), f"set {REFRESH}=1 to write it anew, and read the diff"
+        file.write_bytes(outlined)
+    assert outlined == file.read_bytes(), f"set {REFRESH}=1 to write it anew, and read the diff"
 
 
 def outline(page):
@@ -46,12 +40,42 @@ def outline(page):
     return "\n".join([*_Outline(page).lines, ""])
 
 
-class _Outline(HTMLParser):
-    """Collects the lines of a page.
+class PageReader(HTMLParser):
+    """Parser of a page that keeps its `tags`, the `rows` of every table, and the `texts` outside of tags."""
 
-    Attributes:
-        lines: so far.
-    """
+    def __init__(self, page):
+        super().__init__()
+        self.tags, self.rows, self.texts, self.in_cell = [], [], [], False
+        self.feed(page)
+
+    def handle_starttag(self, tag, attributes):
+        """Note the tag; a row's and a cell's begins an empty one."""
+        self.tags.append((tag, dict(attributes)))
+        if tag == "tr":
+            self.rows.append([])
+        if tag in ("td", "th"):
+            self.rows[-1].append("")
+            self.in_cell = True
+
+    def handle_endtag(self, tag):
+        """A cell ends."""
+        if tag in ("td", "th"):
+            self.in_cell = False
+
+    def handle_data(self, text):
+        """Add the text to the whole, and to the cell that is open."""
+        self.texts.append(text)
+        if self.in_cell:
+            self.rows[-1][-1] += text
+
+    @property
+    def text(self):
+        """All texts of the page."""
+        return "".join(self.texts)
+
+
+class _Outline(HTMLParser):
+    """Collects the lines of a page."""
 
     def __init__(self, page):
         super().__init__()
@@ -61,7 +85,7 @@ class _Outline(HTMLParser):
         self.close()
 
     def inside(self, *tags):
-        """Whether one of these tags is open."""
+        """Tell whether one of these tags is open."""
         return not {*tags}.isdisjoint(self.open)
 
     def handle_starttag(self, tag, attributes):
@@ -80,20 +104,20 @@ class _Outline(HTMLParser):
             return
         while self.open.pop() != tag:
             pass
-        said = " ".join(self.text.split())
+        text = " ".join(self.text.split())
         if self.inside("svg"):
             if tag == "title":
-                self.lines.append(f"[figure: {said}]")
+                self.lines.append(f"[figure: {text}]")
         elif tag in ("th", "td"):
-            self.cells.append(said)
+            self.cells.append(text)
         elif tag == "tr":
             self.lines.append(f"| {' | '.join(self.cells)} |")
         elif tag == "pre":
             self.lines += self.text.splitlines()
         elif tag in BLOCKS:
-            self.lines.append(f"{BLOCKS[tag]}{said}")
+            self.lines.append(f"{BLOCKS[tag]}{text}")
 
-    def handle_data(self, data):
+    def handle_data(self, text):
         """Add to the text of what is open; text that no reader sees is no part of it."""
         if not self.inside("style", "script"):
-            self.text += data
+            self.text += text

@@ -1,4 +1,4 @@
-"""What to take, in one verb: the same in every format, and nothing beside it says otherwise."""
+"""The choice in one verb is the same in every format, and nothing beside it says otherwise."""
 
 import dataclasses
 import json
@@ -7,9 +7,10 @@ from functools import cache
 
 import numpy as np
 import pytest
+from goldens import PageReader
 from scipy.special import ndtr
 from test_evaluation import table as score_table
-from test_report_formats import AGAINST, GOAL, Reader, decided, toy_decision, two_models, with_best, with_found
+from test_report_formats import AGAINST, GOAL, decided, toy_decision, two_models, with_best, with_found
 
 from ranker import report
 from ranker.commands import outputs
@@ -206,32 +207,25 @@ TAKING = ("Next: take", "is as good or close", "nothing tells them apart", "Take
 """What is said where a model may be taken."""
 
 WAITING = (
-    "Cannot say yet",
-    "Next: label",
-    "Next: add",
-    "Next: mark",
-    "Next: look",
-    "Not told from",
-    "cannot tell",
-    "hardly",
-)
+    "Cannot say yet", "Next: label", "Next: add", "Next: mark", "Next: look", "Not told from", "cannot tell", "hardly",
+)  # fmt: skip
 """What is said where none may be."""
 
 
-def document(found):
+def document(situation):
     """The document of a result."""
     rooms = {Ranking: of_run, OverTasks: of_tasks, OverSets: of_sets}
-    return rooms.get(type(found), of_votes).document(found)
+    return rooms.get(type(situation), of_votes).document(situation)
 
 
-def texts(found):
+def texts(situation):
     """Format -> what a person reads in it."""
-    whole: Document = document(found)
-    formats = {name: outputs.render_document(whole, name, None) for name in ("table", "markdown", "html", "latex")}
-    formats["html"] = Reader(formats["html"]).text
+    page: Document = document(situation)
+    formats = {name: outputs.render_document(page, name, None) for name in ("table", "markdown", "html", "latex")}
+    formats["html"] = PageReader(formats["html"]).text
     formats["markdown"] = formats["markdown"].replace("\\", "")
-    formats["notebook"] = Reader(found._repr_html_()).text
-    formats["shell"] = repr(found)
+    formats["notebook"] = PageReader(situation._repr_html_()).text
+    formats["shell"] = repr(situation)
     return {name: " ".join(text.split()) for name, text in formats.items()}
 
 
@@ -240,49 +234,44 @@ def texts(found):
 def test_each_format_has_the_verb_and_nothing_that_says_otherwise(name):
     """In the headline, Next, captions and notes."""
     find, verb = SITUATIONS[name]
-    found = find()
-    choice = found.decision.choice if isinstance(found, Ranking) else found.choice
+    situation = find()
+    choice = situation.decision.choice if isinstance(situation, Ranking) else situation.choice
     assert choice.text == verb
     contrary = WAITING if choice.verb != "none" else TAKING
-    for form, text in texts(found).items():
+    for form, text in texts(situation).items():
         assert verb in text, form
         assert [words for words in contrary if words in text.replace(verb, "")] == [], form
-    content = json.loads(json.dumps(found.to_dict()))
+    content = json.loads(json.dumps(situation.to_dict()))
     assert content.get("decision", content)["choice"]["text"] == verb
 
 
 @pytest.mark.parametrize("name", OF_RUNS)
 def test_next_says_what_the_verb_says(name):
     """One sentence begins with Next; where a model may be taken it names that, and what is expected to be lost."""
-    found = SITUATIONS[name][0]()
-    choice, (*statements, last) = found.decision.choice, of_run.answer(found)[1]
+    situation = SITUATIONS[name][0]()
+    choice, (*statements, last) = situation.decision.choice, of_run.answer(situation)[1]
     assert last.startswith("Next: ")
     assert not any("Next: " in statement for statement in statements)
     if choice.verb == "none":
         assert not last.startswith("Next: take")
         return
-    taken = choice.models if choice.verb == "any" else choice.models[:1]
-    lost = max(model.shortfall for model in found.decision.models if model.name in taken)
-    assert last.startswith(f"Next: take {'the cheapest of ' if choice.verb == 'any' else ''}{', '.join(taken)}. ")
+    models = choice.models if choice.verb == "any" else choice.models[:1]
+    lost = max(model.shortfall for model in situation.decision.models if model.name in models)
+    assert last.startswith(f"Next: take {'the cheapest of ' if choice.verb == 'any' else ''}{', '.join(models)}. ")
     assert f"{100 * lost:.1f} points" in last
 
 
 @pytest.mark.parametrize(
     ("near", "lost", "beats", "verb", "models"),
     [
-        (SURE, (0.03, 0.04), 0.7, "take", 1),
-        (SURE - 1e-6, (0.03, 0.04), 0.7, "none", 1),
-        (0.7, (LOST, 0.04), 0.95, "take", 1),
-        (0.7, (LOST + 1e-6, 0.04), 0.95, "none", 1),
-        (0.7, (CLOSE, CLOSE), EVEN[1], "any", 2),
-        (0.7, (CLOSE, CLOSE), EVEN[0], "any", 2),
-        (0.7, (LOST, CLOSE), EVEN[1] + 1e-6, "take", 2),
-        (0.7, (CLOSE, CLOSE), EVEN[1] + 1e-6, "none", 1),
-        (0.7, (LOST, CLOSE + 1e-6), 0.5, "take", 1),
-        (None, (None, None), 0.5, "none", 1),
+        (SURE, (0.03, 0.04), 0.7, "take", 1), (SURE - 1e-6, (0.03, 0.04), 0.7, "none", 1),
+        (0.7, (LOST, 0.04), 0.95, "take", 1), (0.7, (LOST + 1e-6, 0.04), 0.95, "none", 1),
+        (0.7, (CLOSE, CLOSE), EVEN[1], "any", 2), (0.7, (CLOSE, CLOSE), EVEN[0], "any", 2),
+        (0.7, (LOST, CLOSE), EVEN[1] + 1e-6, "take", 2), (0.7, (CLOSE, CLOSE), EVEN[1] + 1e-6, "none", 1),
+        (0.7, (LOST, CLOSE + 1e-6), 0.5, "take", 1), (None, (None, None), 0.5, "none", 1),
         (None, (0.001, 0.002), 0.9, "take", 2),
     ],
-)
+)  # fmt: skip
 def test_the_rule(near, lost, beats, verb, models):
     """P(within a point), or what is expected to be lost; two are alike that lose little, and neither is better."""
     choice = choose(["x", "y"], near, lost, [0.5, beats])
@@ -298,7 +287,7 @@ def test_many_models_that_are_alike_are_not_all_named():
 
 
 @pytest.mark.parametrize(
-    ("found", "start"),
+    ("situation", "start"),
     [
         (
             told(of_rows(0.9, 0.7, 0.6, rows=10)),
@@ -320,9 +309,9 @@ def test_many_models_that_are_alike_are_not_all_named():
         ),
     ],
 )
-def test_next_proposes_what_helps_most(found, start):
+def test_next_proposes_what_helps_most(situation, start):
     """A pool where none was given, then rows that are picked; whatever makes the numbers worthless comes first."""
-    assert of_run.answer(found)[1][-1].startswith(start)
+    assert of_run.answer(situation)[1][-1].startswith(start)
 
 
 @pytest.mark.parametrize(
@@ -338,7 +327,7 @@ def test_votes_have_a_next_step(name, start):
 
 
 def test_the_answer_of_a_decision():
-    """Which model, how sure, who is not told from it, and how many more labels are probably needed."""
+    """The answer says which model, how sure, who is not told from it, and how many more labels are probably needed."""
     lead, answer = of_run.answer(toy_decision())
     assert lead == "Cannot say yet: bert_large leads"
     assert answer == [
@@ -350,7 +339,7 @@ def test_the_answer_of_a_decision():
 
 
 def test_the_accuracy_on_rows_that_a_session_picked_is_not_put_as_that_of_a_model():
-    """It is low, since such rows are those on which models differ; a note says so."""
+    """Accuracy is low on rows on which models differ, as a note says."""
     picked = with_found(toy_decision(), picked=10)
     sentence = "Its accuracy on the 10 rows is 90.0 %."
     assert sentence in report.render(toy_decision(), "table")
@@ -365,13 +354,13 @@ def test_two_models_have_both_numbers_below_the_verb(p, low):
     assert ("95 % interval" in text) == (low is not None)
 
 
-def a_session(within, lost, answers=9, **more):
+def a_session(within, lost, answers=9, **options):
     """A session's order of three models after some answers."""
     models = [
         LabelledModel(name, 0.9, 0.8, 1.0, p, lost + n / 10)
         for n, (name, p) in enumerate(zip("xyz", (0.8, 0.1, 0.1), strict=True))
     ]
-    return LabelRanking(tuple(models), ((0.5, 0.9, 0.9),) * 3, answers, 0.01, within, None, False, **more)
+    return LabelRanking(tuple(models), ((0.5, 0.9, 0.9),) * 3, answers, 0.01, within, None, False, **options)
 
 
 @pytest.mark.parametrize(

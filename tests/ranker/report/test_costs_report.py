@@ -1,4 +1,4 @@
-"""What a report says of costs: a table, a sentence, columns and a figure, where something is known of them."""
+"""Costs in a report: a table, a sentence, columns and a figure, if something is known of them."""
 
 import csv
 import dataclasses

@@ -5,15 +5,13 @@ import xml.etree.ElementTree as ET
 import matplotlib
 import numpy as np
 import pytest
-from test_report_formats import HOSTILE, Reader, method, toy, toy_decision, with_found
+from goldens import PageReader
+from test_report_formats import HOSTILE, method, toy, toy_decision, with_found
 
 from ranker import report
 from ranker.report import figures
 
-EXPECTED = {
-    toy: ["learning-curve", "distribution", "against-acc"],
-    toy_decision: ["accuracies"],
-}
+EXPECTED = {toy: ["learning-curve", "distribution", "against-acc"], toy_decision: ["accuracies"]}
 
 
 def drawn(ranking, draw):
@@ -36,9 +34,9 @@ def test_every_mode_has_its_figures(make):
 def test_the_learning_curve_is_that_of_the_ranking():
     """A line a method through its accuracies, K on a logarithmic axis with its own ticks, names beside the ends."""
     drawing, axes = drawn(toy(), figures.learning_curve)
-    labelled = [found for found in toy().evaluation.methods if found.kind != "label-free"]
+    labelled = [method for method in toy().evaluation.methods if method.kind != "label-free"]
     lines = [line.get_xydata().tolist() for line in axes.lines if line.get_transform() == axes.transData]
-    assert sorted(lines) == sorted([[k, v] for k, v in found.curve.items()] for found in labelled)
+    assert sorted(lines) == sorted([[k, v] for k, v in method.curve.items()] for method in labelled)
     assert axes.get_xscale() == "log"
     assert [label.get_text() for label in axes.get_xticklabels()] == ["2", "10", "50"]
     assert {"ACC", "RANDOM", "INDEX-DIFF"} <= {text.get_text() for text in axes.texts}
@@ -66,10 +64,7 @@ def test_pairs_stand_against_acc():
 
 
 def test_the_distribution_has_a_row_a_method_the_best_on_top():
-    """Its points are the pairs' accuracies, its stroke the pairwise accuracy; the designed factor has a star.
-
-    What sees no label is hollow and at the bottom, however good it is.
-    """
+    """Points are the pairs, a stroke their mean, a star the designed factor; label-free methods lie below."""
     drawing, axes = drawn(toy(), figures.distribution)
     names = [label.get_text() for label in axes.get_yticklabels()]
     assert names == ["MAJORITY", "RANDOM", "ACC", "CONF-GT", "SURROGATE+LABEL", "INDEX-DIFF *"]
@@ -92,13 +87,13 @@ def test_points_in_a_row_do_not_hide_each_other():
 
 
 def test_a_curve_that_ends_early_is_not_said_to_go_on():
-    """What no K of 50 was measured for is not named with a number at 50."""
+    """A method that was not measured at K = 50 has no number there."""
     methods = toy().evaluation.methods
     cut = dataclasses.replace(methods[4], pairwise_accuracy=0.99, curve={2: 0.8, 10: 0.99})
     drawing, _ = drawn(with_found(toy(), methods=(*methods[:4], cut)), figures.learning_curve)
-    said = drawing.alt.partition("At 50: ")[2]
-    assert "ACC 90.0 %" in said
-    assert "SURROGATE+LABEL" not in said
+    message = drawing.alt.partition("At 50: ")[2]
+    assert "ACC 90.0 %" in message
+    assert "SURROGATE+LABEL" not in message
 
 
 def test_a_decision_is_drawn_with_its_intervals():
@@ -132,30 +127,30 @@ def test_drawing_leaves_matplotlib_as_it_was():
 @pytest.mark.parametrize("name", [*HOSTILE, "$x^2$", r"$\undefined{", "=cmd", "模型 🤖"])
 def test_a_name_is_text_in_a_figure(name):
     """Markup, formulas and scripts in a model's name are drawn as they stand, in a file and in a page."""
-    shown = figures.shorten(name)
+    shorten = figures.shorten(name)
     (drawing,) = figures.drawings(toy_decision((name, "b", "c")), [figures.intervals])
     page = figures.inline(drawing)
     for svg in (figures.encode(drawing.figure, "svg"), page):
         assert any(
-            shown in text
+            shorten in text
             for text in texts(re.sub(r"xlink:href", "href", svg if isinstance(svg, str) else svg.decode()))
         )
     figures.encode(drawing.figure, "png")
-    tags = {tag for tag, _ in Reader(page).tags}
+    tags = {tag for tag, _ in PageReader(page).tags}
     assert tags <= {"svg", "title", "desc", "g", "path", "defs", "use", "text", "tspan", "clippath", "rect"}
 
 
 def test_a_figure_in_a_page_is_the_pages_own():
-    """It is an image with a name and a description; its ink is the page's; its ids are no other figure's."""
+    """The image has a name and a description, the page's ink, and ids of its own."""
     drawings = figures.drawings(toy(), figures.ALL["evaluation"])
     pages = [figures.inline(drawing) for drawing in drawings]
-    ids = [found for svg in pages for found in re.findall(r' id="([^"]+)"', svg)]
+    ids = [match for svg in pages for match in re.findall(r' id="([^"]+)"', svg)]
     assert len(ids) == len(set(ids))
     for drawing, svg in zip(drawings, pages, strict=True):
-        tag, attributes = Reader(svg).tags[0]
+        tag, attributes = PageReader(svg).tags[0]
         assert (tag, attributes["role"]) == ("svg", "img")
         assert attributes["aria-labelledby"] == f"{drawing.name}-title {drawing.name}-alt"
-        assert drawing.alt in Reader(svg).text
+        assert drawing.alt in PageReader(svg).text
         assert figures.INK not in svg
         assert "currentColor" in svg
         used = set(re.findall(r'(?:url\(|href=")#([^")]+)', svg))
@@ -168,8 +163,8 @@ def test_plots_of_a_kept_run(tmp_path, rank_models):
     """`report --plots` writes each figure three times; what is there is not written over unless it is said."""
     toy().save(tmp_path / "run.json")
 
-    def call(*more):
-        return rank_models("report", str(tmp_path / "run.json"), "--plots", str(tmp_path / "plots"), *more)
+    def call(*flags):
+        return rank_models("report", str(tmp_path / "run.json"), "--plots", str(tmp_path / "plots"), *flags)
 
     assert call()[0] == 0
     wanted = {f"{name}.{extension}" for name in EXPECTED[toy] for extension in figures.FORMATS}

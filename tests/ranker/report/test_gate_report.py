@@ -3,10 +3,10 @@
 import json
 import re
 from dataclasses import replace
-from html.parser import HTMLParser
 from xml.etree import ElementTree
 
 import pytest
+from goldens import PageReader
 from test_report_formats import MODELS, toy_decision
 
 from ranker import Ranking, report
@@ -21,14 +21,14 @@ OBEYED = "b\n::error::x\r\x1b[31m##[error]y%0A,:"
 """A model's name that a terminal, a CI log or a parser would obey."""
 
 
-def table(folder, wrong=(), names=("a", "b"), size=SIZE, **more):
+def table(folder, wrong=(), names=("a", "b"), size=SIZE, **options):
     """A table of models: the first is wrong on rows 0 to 2, the second on those named."""
-    lines = ["id,label," + ",".join([*names, *more])]
+    lines = ["id,label," + ",".join([*names, *options])]
     for n in range(size):
         right = ("no", "yes")[n % 2]
-        other = ("yes", "no")[n % 2]
-        cells = [other if n < 3 else right, other if n in wrong else right]
-        cells += [other if n in rows else right for rows in more.values()]
+        other_label = ("yes", "no")[n % 2]
+        cells = [other_label if n < 3 else right, other_label if n in wrong else right]
+        cells += [other_label if n in rows else right for rows in options.values()]
         lines.append(",".join([f"r{n}", right, *cells]))
     (folder / "models.csv").write_text("\n".join(lines) + "\n")
 
@@ -40,8 +40,8 @@ def gate(tmp_path, monkeypatch, rank_models):
     monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
     table(tmp_path, wrong=range(1, 10))
 
-    def call(*more, base="a", by="0.02"):
-        return rank_models("--models", "models.csv", "--not-worse-than", base, "--by", by, *more)
+    def call(*flags, base="a", by="0.02"):
+        return rank_models("--models", "models.csv", "--not-worse-than", base, "--by", by, *flags)
 
     return call
 
@@ -63,28 +63,19 @@ def test_the_verdict_is_the_first_line(gate, name):
     """Before the title and the choice, with the rows that were lost and won."""
     status, out, _ = gate("--format", name)
     assert status == 3
-    shown = flat(out.replace("\\", "").replace("% ", ""))
-    assert re.sub(r"\d+\.\d points worse", "29.1 points worse", shown).startswith(FAILED), out
+    shown_text = flat(out.replace("\\", "").replace("% ", ""))
+    assert re.sub(r"\d+\.\d points worse", "29.1 points worse", shown_text).startswith(FAILED), out
     assert bool(CHOICE.search(out)) == (name != "pairs")  # which is a table of pairs alone
 
 
-class Lines(HTMLParser):
-    """Texts of a page's body, from top to bottom."""
-
-    def __init__(self, page):
-        super().__init__()
-        self.texts = []
-        self.feed(page.partition("<body>")[2])
-
-    def handle_data(self, data):
-        """Add a text."""
-        if data.strip():
-            self.texts.append(flat(data))
+def body_lines(page):
+    """List the texts of a page's body, from top to bottom."""
+    return [flat(text) for text in PageReader(page.partition("<body>")[2]).texts if text.strip()]
 
 
 def test_the_verdict_is_the_first_line_of_a_page(gate):
     """Before the title; the choice follows."""
-    texts = Lines(gate("--format", "html")[1]).texts
+    texts = body_lines(gate("--format", "html")[1])
     assert texts[0].startswith("NOT PASSED: not shown to be no worse than a")
     assert CHOICE.search(" ".join(texts[1:4]))
 
@@ -101,7 +92,7 @@ def test_a_check_that_passes_says_so_first(gate):
 def test_the_first_rows_that_were_lost_and_won_are_listed(gate, name):
     """Five at most of each, with what both models said; without a check there are none."""
     out = gate("--format", name)[1]
-    text = " ".join(Lines(out).texts) if name == "html" else out
+    text = " ".join(body_lines(out)) if name == "html" else out
     for row in ("r0", "r3", "r7"):
         assert re.search(rf"\b{row}\b", text), row
     assert "✓ no" in text
@@ -110,7 +101,7 @@ def test_the_first_rows_that_were_lost_and_won_are_listed(gate, name):
 
 
 def test_each_of_several_models_has_its_line(gate, tmp_path):
-    """Those that fail first, with the rows that each lost and won."""
+    """Models that fail come first, with the rows that each lost and won."""
     table(tmp_path, wrong=(), c=range(12))
     status, out, _ = gate("--format", "markdown", by="0.2")
     assert status == 3
@@ -123,7 +114,7 @@ def test_each_of_several_models_has_its_line(gate, tmp_path):
 def test_json_has_the_rows_lost_and_won(gate):
     """As numbers beside the verdict."""
     held = json.loads(gate("--format", "json")[1])["decision"]["gate"]["held"]
-    assert [(one["model"], one["lost"], one["won"]) for one in held] == [("b", 7, 1)]
+    assert [(model["model"], model["lost"], model["won"]) for model in held] == [("b", 7, 1)]
 
 
 def test_a_notebook_shows_the_verdict_first(gate, tmp_path):
@@ -142,8 +133,8 @@ def test_a_notebook_shows_the_verdict_first(gate, tmp_path):
 
 def with_gate(gate, models=MODELS):
     """The decision of the toy, with a check."""
-    made = toy_decision(models)
-    return replace(made, found=replace(made.decision, gate=gate))
+    gated = toy_decision(models)
+    return replace(gated, found=replace(gated.decision, gate=gate))
 
 
 def parsed(text):
@@ -211,21 +202,21 @@ COMMAND = re.compile(r"::(error|warning|notice) title=([^:,\r\n]*)::([^\r\n]*)")
 
 def commands(text):
     """Every line as (command, title, message); no line is anything else."""
-    found = [COMMAND.fullmatch(line) for line in text.splitlines()]
-    assert all(found), text
-    return [match.groups() for match in found]
+    matches = [COMMAND.fullmatch(line) for line in text.splitlines()]
+    assert all(matches), text
+    return [match.groups() for match in matches]
 
 
 def test_github_shows_the_verdict_and_each_model_that_fails(gate, tmp_path):
     """As annotations; the rows are lines of the message."""
     table(tmp_path, wrong=(), c=range(12))
     status, out, _ = gate("--format", "github", by="0.2")
-    first, second, *others = commands(out)
+    first, second, *other_commands = commands(out)
     assert status == 3
     assert first[0] == "error"
     assert first[2].startswith("NOT PASSED: not shown to be no worse than a by more than 20.0 points: c (")
     assert second[:2] == ("notice", "Choice")
-    ((kind, title, message),) = others
+    ((kind, title, message),) = other_commands
     assert (kind, title) == ("error", "c is no worse than a")
     assert "lost 9 rows, won 0%0Alost r3: a said ✓ yes" in message
 
@@ -321,5 +312,5 @@ def test_formats_are_listed(rank_models):
 
 def test_documents_of_a_toy_have_no_check():
     """Nobody asked for one."""
-    whole = document(toy_decision())
-    assert (whole.verdict, list(whole.checks)) == ("", [])
+    full_document = document(toy_decision())
+    assert (full_document.verdict, list(full_document.checks)) == ("", [])

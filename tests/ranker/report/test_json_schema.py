@@ -25,18 +25,7 @@ from ranker.errors import DataError
 from ranker.report import changes as compared
 from ranker.report import over_tasks as several
 from ranker.report import votes as voted
-from ranker.results import (
-    agreement,
-    changes,
-    choice,
-    costs,
-    decision,
-    evaluation,
-    header,
-    over_tasks,
-    ranking,
-    votes,
-)
+from ranker.results import agreement, changes, choice, costs, decision, evaluation, header, over_tasks, ranking, votes
 from ranker.results import parts as model_parts
 from ranker.runs.changes import what_changed
 from ranker.runs.votes import rank_votes
@@ -54,61 +43,31 @@ SCHEMAS = {
 RUN, CHANGES, TASKS, SETS, SHIFT, SELECTION, VOTES = SCHEMAS.values()
 
 RECORDS = [
-    (RUN, "header", header.Header),
-    (RUN, "evaluation", evaluation.Evaluation),
-    (RUN, "model", evaluation.EvaluatedModel),
-    (RUN, "method", evaluation.MethodResult),
-    (RUN, "pair", evaluation.PairResult),
-    (RUN, "decision", decision.Decision),
-    (RUN, "choice", choice.Choice),
-    (RUN, "costs", costs.Costs),
-    (RUN, "model_cost", costs.ModelCost),
-    (RUN, "usage", costs.ModelUsage),
-    (RUN, "preference", costs.Preference),
-    (RUN, "decided_model", decision.DecidedModel),
-    (RUN, "versus", paired.PairedComparison),
-    (RUN, "row", decision.RowResult),
-    (RUN, "label", decision.LabelResult),
-    (RUN, "parts", model_parts.ModelParts),
-    (RUN, "model_part", model_parts.ModelPart),
-    (RUN, "level", model_parts.PartLevel),
-    (RUN, "components", components.VarianceComponents),
-    (RUN, "component", components.Component),
-    (RUN, "agreement", agreement.Agreement),
-    (RUN, "quality", header.Quality),
-    (CHANGES, "model", changes.ModelChange),
-    (CHANGES, "method", changes.MethodChange),
-    (CHANGES, "setting", changes.SettingChange),
-    (TASKS, "choice", choice.Choice),
-    (TASKS, "part", over_tasks.Part),
-    (TASKS, "mean", over_tasks.Mean),
-    (TASKS, "gap", over_tasks.Gap),
-    (SHIFT, "domain", shift.DomainSummary),
-    (SHIFT, "pair", shift.Pair),
-    (SHIFT, "measure", DistanceMeasure),
-    (SHIFT, "score", shift.Score),
-    (SHIFT, "correlation", shift.Correlation),
-    (SHIFT, "choice", shift.SetChoice),
-    (SELECTION, "choice", shift.SetChoice),
-    (VOTES, "model", votes.VotedModel),
-    (VOTES, "choice", choice.Choice),
-    (VOTES, "pair", votes.PairRate),
-    (VOTES, "judge", votes.VotingJudge),
-    (VOTES, "effect", votes.Effect),
-    (SETS, "choice", choice.Choice),
-    (SETS, "leader", over_sets.Leader),
-    (SETS, "difference", over_sets.Difference),
-    (SETS, "friedman", leaders.Friedman),
-    (SETS, "trend", over_sets.Trend),
-    (SETS, "point", over_sets.Point),
-    (SETS, "on_average", over_sets.OnAverage),
-    (SETS, "correlation", shift.Correlation),
-]
+    (RUN, "header", header.Header), (RUN, "evaluation", evaluation.Evaluation),
+    (RUN, "model", evaluation.EvaluatedModel), (RUN, "method", evaluation.MethodResult),
+    (RUN, "pair", evaluation.PairResult), (RUN, "decision", decision.Decision), (RUN, "choice", choice.Choice),
+    (RUN, "costs", costs.Costs), (RUN, "model_cost", costs.ModelCost), (RUN, "usage", costs.ModelUsage),
+    (RUN, "preference", costs.Preference), (RUN, "decided_model", decision.DecidedModel),
+    (RUN, "versus", paired.PairedComparison), (RUN, "row", decision.RowResult), (RUN, "label", decision.LabelResult),
+    (RUN, "parts", model_parts.ModelParts), (RUN, "model_part", model_parts.ModelPart),
+    (RUN, "level", model_parts.PartLevel), (RUN, "components", components.VarianceComponents),
+    (RUN, "component", components.Component), (RUN, "agreement", agreement.Agreement), (RUN, "quality", header.Quality),
+    (CHANGES, "model", changes.ModelChange), (CHANGES, "method", changes.MethodChange),
+    (CHANGES, "setting", changes.SettingChange), (TASKS, "choice", choice.Choice), (TASKS, "part", over_tasks.Part),
+    (TASKS, "mean", over_tasks.Mean), (TASKS, "gap", over_tasks.Gap), (SHIFT, "domain", shift.DomainSummary),
+    (SHIFT, "pair", shift.Pair), (SHIFT, "measure", DistanceMeasure), (SHIFT, "score", shift.Score),
+    (SHIFT, "correlation", shift.Correlation), (SHIFT, "choice", shift.SetChoice),
+    (SELECTION, "choice", shift.SetChoice), (VOTES, "model", votes.VotedModel), (VOTES, "choice", choice.Choice),
+    (VOTES, "pair", votes.PairRate), (VOTES, "judge", votes.VotingJudge), (VOTES, "effect", votes.Effect),
+    (SETS, "choice", choice.Choice), (SETS, "leader", over_sets.Leader), (SETS, "difference", over_sets.Difference),
+    (SETS, "friedman", leaders.Friedman), (SETS, "trend", over_sets.Trend), (SETS, "point", over_sets.Point),
+    (SETS, "on_average", over_sets.OnAverage), (SETS, "correlation", shift.Correlation),
+]  # fmt: skip
 
 
-def check(whole, schema):
+def check(page, schema):
     """Hold a JSON text to a schema."""
-    jsonschema.Draft202012Validator(schema).validate(json.loads(whole))
+    jsonschema.Draft202012Validator(schema).validate(json.loads(page))
 
 
 @pytest.fixture(scope="module")
@@ -178,70 +137,70 @@ def test_the_schema_has_the_fields_of_the_record(schema, name, record):
 
 
 def test_the_schema_has_the_keys_of_a_run(runs):
-    """Those of `to_dict`, each required; the part of its mode, parts and agreement if any; and the score table."""
+    """Keys are those of `to_dict`, each required, with the part of its mode, parts, agreement and the score table."""
     modes = [part["required"] for part in RUN["oneOf"]]
     assert modes == [["evaluation"], ["decision"]]
-    for made in runs:
-        further = [name for name in ("parts", "agreement") if getattr(made, name)]
-        others = {"evaluation", "decision", "parts", "agreement"} - {made.mode, *further}
-        assert [key for key in RUN["properties"] if key not in others] == [*made.to_dict(), "table", "examples"]
-        assert list(made.to_dict()) == [*RUN["required"], made.mode, *further]
-    found = what_changed(toy(), toy()).to_dict()
-    assert list(CHANGES["properties"]) == list(found) == CHANGES["required"]
+    for run in runs:
+        further = [name for name in ("parts", "agreement") if getattr(run, name)]
+        other_parts = {"evaluation", "decision", "parts", "agreement"} - {run.mode, *further}
+        assert [key for key in RUN["properties"] if key not in other_parts] == [*run.to_dict(), "table", "examples"]
+        assert list(run.to_dict()) == [*RUN["required"], run.mode, *further]
+    changes = what_changed(toy(), toy()).to_dict()
+    assert list(CHANGES["properties"]) == list(changes) == CHANGES["required"]
 
 
 def two_tasks():
     """One decision, taken for those on two tasks."""
     ranking = toy_decision()
     groups = [""] * len(ranking.table.examples)
-    names, found = parts({task: task_outcomes(ranking, groups) for task in ("one", "two")}, {"both": ["one", "two"]})
-    return over_tasks.OverTasks(names, found, {"one": ranking, "two": ranking}, {"a": ("three",)}, {"four": "no"})
+    names, part = parts({task: task_outcomes(ranking, groups) for task in ("one", "two")}, {"both": ["one", "two"]})
+    return over_tasks.OverTasks(names, part, {"one": ranking, "two": ranking}, {"a": ("three",)}, {"four": "no"})
 
 
 def test_several_tasks_keep_to_the_schema():
-    """What a run on folders of logs writes as JSON; the decision on each task is a run."""
-    written = report.write(several.document(two_tasks()), "json")
-    check(written, TASKS)
-    content = json.loads(written)
+    """A run on folders of logs writes JSON in which the decision on each task is a run."""
+    text = report.write(several.document(two_tasks()), "json")
+    check(text, TASKS)
+    content = json.loads(text)
     assert list(TASKS["properties"]) == list(content) == TASKS["required"]
-    for one in content["tasks"].values():
-        check(json.dumps(one), RUN)
+    for task in content["tasks"].values():
+        check(json.dumps(task), RUN)
 
 
 def test_shifts_keep_to_the_schema():
-    """What `shift` writes as JSON, also of sets of which nothing can be told."""
+    """JSON of `shift` keeps to the schema, also of sets of which nothing can be told."""
     rows = [{"text": "a b"}, {"text": "c"}]
-    for found in (measure("hans-sub", "hans-con", "paws"), measure(rows, rows)):
-        written = report.write(shifted.document(found), "json")
-        check(written, SHIFT)
-        assert list(SHIFT["properties"]) == list(json.loads(written)) == SHIFT["required"]
+    for shifts in (measure("hans-sub", "hans-con", "paws"), measure(rows, rows)):
+        text = report.write(shifted.document(shifts), "json")
+        check(text, SHIFT)
+        assert list(SHIFT["properties"]) == list(json.loads(text)) == SHIFT["required"]
 
 
 @pytest.mark.parametrize("swapped", [False, True])
 def test_votes_keep_to_the_schema(swapped):
-    """What `--votes` writes as JSON: with a judge, two people and sides that vary, and without."""
+    """JSON of `--votes` keeps to the schema: with a judge, two people and sides that vary, and without."""
     rows = [
         {"id": n, "model_a": a, "model_b": b, "winner": winner, "rater": rater}
         for n in range(6)
         for rater, winner in (("ann", "model_a"), ("bob", "tie"), ("gpt", "model_b"))
         for a, b in (("x", "y"), ("y", "z"), *([("y", "x")] if swapped else []))
     ]
-    found = rank_votes(rows, judges=["gpt"] if swapped else ())
-    written = report.write(voted.document(found), "json")
-    check(written, VOTES)
-    assert list(VOTES["properties"]) == list(json.loads(written)) == VOTES["required"]
-    assert (found.side is None, bool(found.judges)) == (not swapped, swapped)
+    votes = rank_votes(rows, judges=["gpt"] if swapped else ())
+    text = report.write(voted.document(votes), "json")
+    check(text, VOTES)
+    assert list(VOTES["properties"]) == list(json.loads(text)) == VOTES["required"]
+    assert (votes.side is None, bool(votes.judges)) == (not swapped, swapped)
 
 
 def test_sets_from_a_table_keep_to_the_schema():
-    """What `shift --select` writes as JSON of a table of numbers."""
+    """JSON of `shift --select` keeps to the schema, for a table of numbers."""
     content = answered("shift", "--select", "boss-sentiment.csv")
     check(json.dumps(content), SELECTION)
     assert list(SELECTION["properties"]) == list(content) == SELECTION["required"]
 
 
 def test_levels_and_measures_keep_to_the_schema():
-    """What `compare` writes as JSON of a table of sets with levels, beside their measures."""
+    """JSON of `compare` keeps to the schema, for a table of sets with levels and measures."""
     content = answered("compare", "domainsum.csv", "--measures", "domainsum-measures.csv")
     check(json.dumps(content), SETS)
     assert content["levels"].keys() == content["models"][0]["levels"].keys() == content["models"][0]["drops"].keys()
@@ -249,15 +208,15 @@ def test_levels_and_measures_keep_to_the_schema():
 
 @pytest.mark.parametrize("few", [False, True])
 def test_models_over_sets_keep_to_the_schema(few):
-    """What `compare` writes as JSON of a table, with trends, and of one that says next to nothing."""
+    """JSON of `compare` keeps to the schema, for a table with trends, and one that says next to nothing."""
     rows = [
         {"model": f"m{m}", "set": f"s{s}", "kind": kind, "value": 0.5 + 0.01 * m * (s + 2) + 0.013 * ((m + s) % 3)}
         for m in range(2 if few else 8)
         for s, kind in enumerate(["in-domain", "ood", "ood", "ood"][: 2 if few else 4])
     ]
-    written = report.write(many.document(compare(rows)), "json")
-    check(written, SETS)
-    content = json.loads(written)
+    text = report.write(many.document(compare(rows)), "json")
+    check(text, SETS)
+    content = json.loads(text)
     assert list(SETS["properties"]) == list(content) == SETS["required"]
     assert bool(content["trends"][0]["points"]) != few
 
@@ -274,16 +233,16 @@ def test_versions_are_those_of_the_program():
 
 
 def test_outputs_keep_to_the_schema(runs, tmp_path):
-    """What `--format json` writes and `--save` keeps, in both modes."""
-    for made in runs:
-        check(report.render(made, "json"), RUN)
-        made.save(tmp_path / "run.json")
+    """JSON of `--format json` and `--save` keeps to the schema, in both modes."""
+    for run in runs:
+        check(report.render(run, "json"), RUN)
+        run.save(tmp_path / "run.json")
         check((tmp_path / "run.json").read_text(encoding="utf-8"), RUN)
 
 
 @pytest.mark.parametrize("mode", PAIRS)
 def test_comparisons_keep_to_the_schema(mode):
-    """What `compare` writes as JSON of two runs, in both modes."""
+    """JSON of `compare` keeps to the schema, for two runs in both modes."""
     check(report.write(compared.document(what_changed(*[make() for make in PAIRS[mode]])), "json"), CHANGES)
 
 
@@ -318,14 +277,14 @@ def test_comparisons_keep_to_the_schema(mode):
 )
 def test_what_is_wrong_does_not_pass(make, path, value):
     """A number out of its range or of another type, or a mode with the other's parts, is no valid run."""
-    whole = json.loads(report.render(make(), "json"))
-    wrong = copy.deepcopy(whole)
+    full_report = json.loads(report.render(make(), "json"))
+    wrong = copy.deepcopy(full_report)
     *way, last = path
     place = wrong
     for step in way:
         place = place[step]
     place[last] = value
-    check(json.dumps(whole), RUN)
+    check(json.dumps(full_report), RUN)
     with pytest.raises(jsonschema.ValidationError):
         check(json.dumps(wrong), RUN)
 
@@ -333,24 +292,24 @@ def test_what_is_wrong_does_not_pass(make, path, value):
 def test_every_key_is_needed():
     """A run without one of its keys is none, nor is one without a key of its header or of what was found."""
     for make in (toy, toy_decision):
-        whole = json.loads(report.render(make(), "json"))
-        for key, part in whole.items():
+        full_report = json.loads(report.render(make(), "json"))
+        for key, part in full_report.items():
             with pytest.raises(jsonschema.ValidationError):
-                check(json.dumps({k: v for k, v in whole.items() if k != key}), RUN)
+                check(json.dumps({k: v for k, v in full_report.items() if k != key}), RUN)
             for inner in part if isinstance(part, dict) else ():
-                less = {k: v for k, v in part.items() if k != inner}
+                reduced = {k: v for k, v in part.items() if k != inner}
                 with pytest.raises(jsonschema.ValidationError):
-                    check(json.dumps(whole | {key: less}), RUN)
+                    check(json.dumps(full_report | {key: reduced}), RUN)
 
 
 def test_the_example_of_the_page(tmp_path, monkeypatch, capsys):
     """The program on the page prints the numbers of a kept run, in both modes."""
     (program,) = re.findall(r"(?ms)^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"))
     monkeypatch.chdir(tmp_path)
-    for made, shown in ((toy(), "{'ACC': 0.75,"), (toy_decision(), "{'bert_large': 0.7,")):
-        made.save("run.json")
+    for made_run, opening in ((toy(), "{'ACC': 0.75,"), (toy_decision(), "{'bert_large': 0.7,")):
+        made_run.save("run.json")
         exec(compile(program, PAGE, "exec"), {})
-        assert capsys.readouterr().out.startswith(shown)
+        assert capsys.readouterr().out.startswith(opening)
 
 
 def test_a_run_of_another_version_is_refused(tmp_path):

@@ -63,11 +63,13 @@ def test_a_terminal_shows_accuracy_by_label_where_labels_are_skewed():
 def test_rows_that_a_model_was_not_asked_count_nowhere(tmp_path, metric):
     """The sentence, the title and the numbers by label are of the rows that all models were judged on."""
     labels = ["no"] * 36 + ["yes"] * 4
-    wrong, asked = {"a": {0, 1}, "b": {0, 2, 3, 4, 5}, "c": {*range(9), 36}}, {"a": 40, "b": 40, "c": 38}
+    wrong, counts = {"a": {0, 1}, "b": {0, 2, 3, 4, 5}, "c": {*range(9), 36}}, {"a": 40, "b": 40, "c": 38}
     for model in wrong:
         with (tmp_path / f"{model}.csv").open("w", newline="") as file:
-            said = [(n, "yes" if (label == "yes") != (n in wrong[model]) else "no") for n, label in enumerate(labels)]
-            csv.writer(file).writerows([("id", "answer"), *said[: asked[model]]])
+            predictions = [
+                (n, "yes" if (label == "yes") != (n in wrong[model]) else "no") for n, label in enumerate(labels)
+            ]
+            csv.writer(file).writerows([("id", "answer"), *predictions[: counts[model]]])
     rows = [{"id": str(n), "label": label} for n, label in enumerate(labels)]
     ranking = decide([str(tmp_path / f"{model}.csv") for model in wrong], rows, metric=metric)
     text = " ".join(report.render(ranking, "table").split())

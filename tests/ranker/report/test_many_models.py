@@ -27,8 +27,8 @@ def ranking():
 @pytest.fixture(scope="module")
 def tables(ranking):
     """The tables of a format, by the name of the format."""
-    whole = document(ranking)
-    return {name: {table.caption: table for table in whole.tables_for(name)} for name in report.TEXTS}
+    full_document = document(ranking)
+    return {name: {table.caption: table for table in full_document.tables_for(name)} for name in report.TEXTS}
 
 
 def test_a_page_lists_all_models_and_other_texts_the_first(tables):
@@ -43,8 +43,8 @@ def test_the_best_is_among_the_first_with_the_sum_of_their_probabilities(ranking
     """P(best) adds up, since one model is the best; the numbers never fall."""
     rows, best = places(ranking.decision).rows, [model.p_best for model in ranking.decision.models]
     assert [count for count, _ in rows] == ["1", "2", "5", "10", "20", "50", "100"]
-    for count, shown in rows:
-        assert float(shown.strip("<>")) == pytest.approx(100 * sum(best[: int(count)]), abs=0.1)
+    for count, row in rows:
+        assert float(row.strip("<>")) == pytest.approx(100 * sum(best[: int(count)]), abs=0.1)
 
 
 def test_ties_of_many_groups_are_spans_of_ranks(ranking, tables):
@@ -68,13 +68,13 @@ def test_the_answer_names_few_models(ranking):
 
 def test_a_program_reads_every_pair_and_group_from_parquet(ranking):
     """The columns of the CSV, each of one type, and a list for each model."""
-    read = parquet.read_table(pa.BufferReader(report.render(ranking, "parquet"))).to_pydict()
+    columns = parquet.read_table(pa.BufferReader(report.render(ranking, "parquet"))).to_pydict()
     decision = ranking.decision
-    assert read["name"] == list(decision.names)
-    assert read["p_best"] == [model.p_best for model in decision.models]
-    assert read["p_beats"] == [list(row) for row in decision.p_beats]
+    assert columns["name"] == list(decision.names)
+    assert columns["p_best"] == [model.p_best for model in decision.models]
+    assert columns["p_beats"] == [list(row) for row in decision.p_beats]
     rows = list(csv.DictReader(io.StringIO(report.render(ranking, "csv"))))
-    assert [row["groups"] for row in rows] == read["groups"]
+    assert [row["groups"] for row in rows] == columns["groups"]
     for row in rows:
         shared = {name for number in row["groups"].split() for name in decision.groups[int(number) - 1]}
         i = decision.names.index(row["name"])
@@ -82,7 +82,7 @@ def test_a_program_reads_every_pair_and_group_from_parquet(ranking):
 
 
 def test_a_page_of_many_models_is_small_and_has_a_search(ranking):
-    """Its size grows with the models, not with their pairs; figures show the first 25."""
+    """The page grows with the models, not with their pairs; figures show the first 25."""
     page = report.render(ranking, "html")
     assert len(page) < 400_000
     assert 'search.type = "search"' in page

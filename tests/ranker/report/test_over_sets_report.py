@@ -23,53 +23,53 @@ def rows(models=9, sets=3, noise=0.01, seed=0, slope=1.2):
             yield {"model": f"model_{m}", "set": f"set {s}", "kind": "ood", "value": round(value, 4), "n": 400}
 
 
-def written(found, name):
+def written(comparison, name):
     """The report in a format, without figures."""
-    return write(over_sets.document(found), name)
+    return write(over_sets.document(comparison), name)
 
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_golden_report(name):
     """The report is the one that was read and kept."""
-    found = compare([*rows(), {"model": "new", "set": "home", "kind": "in-domain", "value": 0.9}])
-    check_golden("over-sets", name, written(found, name))
+    comparison = compare([*rows(), {"model": "new", "set": "home", "kind": "in-domain", "value": 0.9}])
+    check_golden("over-sets", name, written(comparison, name))
 
 
 def test_no_trend_and_no_test_leave_their_tables_out():
     """Two models on two sets have an order, and nothing else."""
-    shown = over_sets.document(compare([row for row in rows(2, 2) if row["kind"] == "ood"]))
-    assert [one.caption for one in shown.tables] == ["Models", "Ranks", "Values by task"]
+    document = over_sets.document(compare([row for row in rows(2, 2) if row["kind"] == "ood"]))
+    assert [table.caption for table in document.tables] == ["Models", "Ranks", "Values by task"]
     assert drawings(compare([{**row, "n": None} for row in rows(2, 2)])) == []
 
 
 def test_ranks_lead_where_they_are_imputed():
     """The answer names the mean rank, and no mean is shown where there is none."""
-    found = compare([*rows(4), {"model": "late", "set": "set 0", "kind": "ood", "value": 0.9}], missing="ranks")
-    shown = over_sets.document(found)
-    assert shown.answer[0].startswith(f"{found.names[0]} has the best mean rank, ")
-    assert any(row[1] == "late" and row[2] == "" for row in shown.tables[0].rows)
+    comparison = compare([*rows(4), {"model": "late", "set": "set 0", "kind": "ood", "value": 0.9}], missing="ranks")
+    document = over_sets.document(comparison)
+    assert document.answer[0].startswith(f"{comparison.names[0]} has the best mean rank, ")
+    assert any(row[1] == "late" and row[2] == "" for row in document.tables[0].rows)
 
 
 def test_what_cannot_be_told_is_said_with_its_reason():
     """Of five models no type; the answer and a remark say so."""
-    shown = over_sets.document(compare(list(rows(5))))
-    assert "Against in-domain values: no trend is certain." in shown.answer
-    assert "set 0: the type cannot be told: 5 models have both values, and 6 are needed." in list(shown.remarks)
+    document = over_sets.document(compare(list(rows(5))))
+    assert "Against in-domain values: no trend is certain." in document.answer
+    assert "set 0: the type cannot be told: 5 models have both values, and 6 are needed." in list(document.remarks)
 
 
 @pytest.mark.parametrize(
-    ("n", "said"),
+    ("n", "remark_part"),
     [
         ({}, "% of draws of tasks."),
         ({0, 1, 2}, "% of draws of tasks and rows."),
         ({1}, "% of draws of tasks and some rows."),
     ],
 )
-def test_draws_of_rows_are_said_of_rows_that_are_drawn(n, said):
+def test_draws_of_rows_are_said_of_rows_that_are_drawn(n, remark_part):
     """A table without `n` and `se` has draws of tasks alone."""
     cells = [row for row in rows() if row["kind"] == "ood"]
-    shown = over_sets.document(compare([{**row, "n": 400 if int(row["set"][-1]) in n else None} for row in cells]))
-    assert said in shown.answer[0]
+    document = over_sets.document(compare([{**row, "n": 400 if int(row["set"][-1]) in n else None} for row in cells]))
+    assert remark_part in document.answer[0]
 
 
 def joined(noise, joint=0.7, seed=0):
@@ -93,31 +93,31 @@ def joined(noise, joint=0.7, seed=0):
 )
 def test_the_interval_of_a_joint_is_shown_with_its_limits(axes, joint, noise, seed, cell, remark):
     """In the table, and in the words of the figure; with a remark where it ends with the models, or there is none."""
-    found = compare(list(joined(noise, joint, seed)), axes=axes)
-    shown = over_sets.document(found)
-    (table,) = [one for one in shown.tables if one.caption.startswith("Trends")]
-    assert found.trends[0].shape == "joined"
+    comparison = compare(list(joined(noise, joint, seed)), axes=axes)
+    document = over_sets.document(comparison)
+    (table,) = [trend_table for trend_table in document.tables if trend_table.caption.startswith("Trends")]
+    assert comparison.trends[0].shape == "joined"
     assert table.rows[0][6] == cell
-    assert f" They meet at {table.rows[0][5]} % (95 % interval: {cell})." in drawings(found)[-1].alt
-    remarks = [one for one in shown.remarks if one.startswith("far: ") and "the lines m" in one]
-    assert [one.startswith(f"far: {remark}") for one in remarks] == ([True] if remark else [])
+    assert f" They meet at {table.rows[0][5]} % (95 % interval: {cell})." in drawings(comparison)[-1].alt
+    remarks = [line for line in document.remarks if line.startswith("far: ") and "the lines m" in line]
+    assert [line.startswith(f"far: {remark}") for line in remarks] == ([True] if remark else [])
 
 
 @pytest.mark.more
 def test_many_models_and_tasks_are_cut_and_said():
     """50 models against the first, and 14 tasks."""
-    shown = over_sets.document(compare([row for row in rows(50, 14, slope=0.2) if row["kind"] == "ood"]))
-    captions = [one.caption for one in shown.tables]
+    document = over_sets.document(compare([row for row in rows(50, 14, slope=0.2) if row["kind"] == "ood"]))
+    captions = [table.caption for table in document.tables]
     assert "Values by task" not in captions
-    assert len(shown.tables[captions.index(next(c for c in captions if c.endswith(" against")))].rows) == 40
-    assert "The JSON has 9 more models against the first." in list(shown.remarks)
-    assert "The CSV has the values on all 14 tasks." in list(shown.remarks)
+    assert len(document.tables[captions.index(next(c for c in captions if c.endswith(" against")))].rows) == 40
+    assert "The JSON has 9 more models against the first." in list(document.remarks)
+    assert "The CSV has the values on all 14 tasks." in list(document.remarks)
 
 
 def test_each_figure_says_in_words_what_it_shows():
     """Names are unique, and each has a title, a help and what can be seen."""
     drawn = drawings(compare(list(rows())))
-    assert [one.name for one in drawn] == ["ranks", "critical-difference", "trend-set-0", "trend-set-1", "trend-set-2"]
-    assert all(one.title and one.help.endswith(".") and one.alt.endswith(".") for one in drawn)
+    assert [d.name for d in drawn] == ["ranks", "critical-difference", "trend-set-0", "trend-set-1", "trend-set-2"]
+    assert all(drawing.title and drawing.help.endswith(".") and drawing.alt.endswith(".") for drawing in drawn)
     assert "model_8 1, 1 to 2; " in drawn[0].alt
     assert "the trend is a rising line." in drawn[3].alt

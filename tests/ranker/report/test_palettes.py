@@ -14,21 +14,9 @@ STYLE = (Path(report.__file__).parent / "style.css").read_text(encoding="utf-8")
 
 SIGHT = {
     "full": np.eye(3),
-    "protanopia": [
-        [0.152286, 1.052583, -0.204868],
-        [0.114503, 0.786281, 0.099216],
-        [-0.003882, -0.048116, 1.051998],
-    ],
-    "deuteranopia": [
-        [0.367322, 0.860646, -0.227968],
-        [0.280085, 0.672501, 0.047413],
-        [-0.011820, 0.042940, 0.968881],
-    ],
-    "tritanopia": [
-        [1.255528, -0.076749, -0.178779],
-        [-0.078411, 0.930809, 0.147602],
-        [0.004733, 0.691367, 0.303900],
-    ],
+    "protanopia": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+    "deuteranopia": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
+    "tritanopia": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]],
 }
 """What each kind of sight makes of linear RGB: Machado, Oliveira and Fernandes 2009, severity 1."""
 
@@ -40,19 +28,15 @@ def cielab(rgb, sight="full"):
     """The CIELAB coordinates of an sRGB colour, 0 to 255, as a kind of sight sees it; white is D65."""
     shares = np.asarray(rgb) / 255
     linear = np.where(shares <= 0.04045, shares / 12.92, ((shares + 0.055) / 1.055) ** 2.4)
-    to_xyz = [
-        [0.4124564, 0.3575761, 0.1804375],
-        [0.2126729, 0.7151522, 0.0721750],
-        [0.0193339, 0.1191920, 0.9503041],
-    ]
+    to_xyz = [[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.0721750], [0.0193339, 0.1191920, 0.9503041]]
     xyz = to_xyz @ np.clip(SIGHT[sight] @ linear, 0, 1) / (0.95047, 1, 1.08883)
     x, y, z = np.where(xyz > 216 / 24389, np.cbrt(xyz), (24389 / 27 * xyz + 16) / 116)
     return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
 
 
-def distance(one, other, sight):
+def distance(first, second, sight):
     """The distance of two colours to a kind of sight."""
-    return np.linalg.norm(cielab(one, sight) - cielab(other, sight))
+    return np.linalg.norm(cielab(first, sight) - cielab(second, sight))
 
 
 def of_hex(colour):
@@ -71,8 +55,8 @@ def test_the_colours_of_figures_differ_for_every_sight(sight):
     """Any two of the colours of lines and of kinds of methods are clearly apart."""
     colours = [figures.INK, figures.SOFT, figures.BLUE, figures.VERMILION, figures.GREEN, figures.PURPLE]
     assert {line["color"] for line in figures.LINES} | {*figures.KINDS.values()} <= {*colours}
-    for one, other in combinations(map(of_hex, colours), 2):
-        assert distance(one, other, sight) >= CLEARLY, (one, other)
+    for first, second in combinations(map(of_hex, colours), 2):
+        assert distance(first, second, sight) >= CLEARLY, (first, second)
 
 
 @pytest.mark.parametrize("sight", SIGHT)

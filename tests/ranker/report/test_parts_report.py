@@ -38,7 +38,7 @@ def with_p(p_first):
     ],
 )
 def test_the_part_that_probably_matters_more_comes_first(p_first, sentence):
-    """It is said to matter more from 95 % on; below that it cannot be told, however likely it is."""
+    """The part is said to matter more from 95 % on; below that it cannot be told, however likely it is."""
     assert of_parts.comparison(with_p(p_first)) == sentence
 
 
@@ -52,14 +52,14 @@ def test_parts_that_are_not_compared_have_their_tables_and_a_reason():
     assert "tandard deviation" not in text
 
 
-@pytest.mark.parametrize(("variance", "shown"), [(-0.0031, True), (0.0031, False)])
-def test_an_estimate_below_0_is_said_to_be_one(variance, shown):
+@pytest.mark.parametrize(("variance", "expected"), [(-0.0031, True), (0.0031, False)])
+def test_an_estimate_below_0_is_said_to_be_one(variance, expected):
     """The table has 0 in its place, and a remark names the part."""
     parts = toy_parts().parts
     second = dataclasses.replace(parts.components.second, variance=variance)
     parts = dataclasses.replace(parts, components=dataclasses.replace(parts.components, second=second))
     (remark,) = of_parts.remarks(parts)
-    assert ("an estimate below 0 is shown as 0 (prompts)" in remark) == shown
+    assert ("an estimate below 0 is shown as 0 (prompts)" in remark) == expected
 
 
 def test_levels_are_in_the_unit_of_the_metric():
@@ -72,6 +72,6 @@ def test_levels_are_in_the_unit_of_the_metric():
 def test_a_part_with_a_line_end_stays_in_its_comment():
     """A paper that takes the LaTeX tables compiles nothing that a source put into a name."""
     parts = toy_parts().parts
-    named = dataclasses.replace(parts.parts[0], name="a\n\\input{x}")
-    ranking = dataclasses.replace(toy_parts(), parts=dataclasses.replace(parts, parts=(named, parts.parts[1])))
+    odd_part = dataclasses.replace(parts.parts[0], name="a\n\\input{x}")
+    ranking = dataclasses.replace(toy_parts(), parts=dataclasses.replace(parts, parts=(odd_part, parts.parts[1])))
     assert "\n\\input" not in report.render(ranking, "latex")

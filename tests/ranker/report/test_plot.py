@@ -28,7 +28,7 @@ def test_the_first_figure_is_drawn_unasked(make, first):
 
 def test_a_title_stands_above_its_figure_and_fits():
     """In lines as wide as the figure, which becomes so much taller; the axes keep their size."""
-    (in_report,) = (one for one in figures.drawings(toy(), figures.ALL["evaluation"]) if one.name == "against-acc")
+    (in_report,) = (d for d in figures.drawings(toy(), figures.ALL["evaluation"]) if d.name == "against-acc")
     drawn = toy().plot("against-acc").figure
     (title,) = (text for text in drawn.texts if "Each pair" in text.get_text())
     drawn.canvas.draw()
@@ -36,21 +36,21 @@ def test_a_title_stands_above_its_figure_and_fits():
     assert 0 <= box.x0 < box.x1 <= drawn.bbox.x1
     assert box.y1 <= drawn.bbox.y1
     assert title.get_text().count("\n") == 1
-    before, after = (one.axes[0].get_window_extent() for one in (in_report.figure, drawn))
+    before, after = (figure.axes[0].get_window_extent() for figure in (in_report.figure, drawn))
     assert (after.width, after.height) == pytest.approx((before.width, before.height))
 
 
 @pytest.mark.parametrize("make", [toy, toy_decision])
 def test_every_figure_of_a_report_has_its_name(make):
     """Each that a report of the ranking holds can be asked for."""
-    names = [one.name for one in figures.drawings(make(), figures.ALL[make().mode])]
+    names = [drawing.name for drawing in figures.drawings(make(), figures.ALL[make().mode])]
     assert [make().plot(name).name for name in names] == names
 
 
 @pytest.mark.more
 def test_every_figure_of_many_sets_has_its_name():
     """Ranks, critical difference and trends, too."""
-    names = [one.name for one in sets_figures.drawings(board())]
+    names = [drawing.name for drawing in sets_figures.drawings(board())]
     assert [board().plot(name).name for name in names] == names
 
 

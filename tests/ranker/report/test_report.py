@@ -25,8 +25,8 @@ def decided():
 
 def cells(text, *starts):
     """The cells of the line that begins with these words."""
-    (found,) = [line.split() for line in text.splitlines() if line.split()[: len(starts)] == list(starts)]
-    return found[len(starts) :]
+    (words,) = [line.split() for line in text.splitlines() if line.split()[: len(starts)] == list(starts)]
+    return words[len(starts) :]
 
 
 def test_the_terminal_shows_every_method_with_its_interval(evaluation):
@@ -34,9 +34,11 @@ def test_the_terminal_shows_every_method_with_its_interval(evaluation):
     text = report.render(evaluation, "table")
     for method in evaluation.evaluation.methods:
         marked = [method.name, "*"] if method.designed else [method.name]
-        shown = cells(text, *marked, method.kind)
-        assert shown[:4] == [percent(method.pairwise_accuracy), percent(method.ci_low), "to", percent(method.ci_high)]
-        assert shown[4] == points(method.difference)
+        cells_of = cells(text, *marked, method.kind)
+        assert cells_of[:4] == [
+            percent(method.pairwise_accuracy), percent(method.ci_low), "to", percent(method.ci_high),
+        ]  # fmt: skip
+        assert cells_of[4] == points(method.difference)
     assert max(map(len, text.splitlines())) <= 100
 
 
@@ -45,9 +47,9 @@ def test_every_pair_has_every_method(evaluation):
     text = report.render(evaluation, "pairs")
     names = [method.name for method in evaluation.evaluation.methods]
     for pair in evaluation.evaluation.pairs:
-        shown = cells(text, pair.a, pair.b)
-        assert shown[0] == percent(pair.gap)
-        assert shown[1 + names.index(pair.method)] == percent(pair.accuracy)
+        rows_shown = cells(text, pair.a, pair.b)
+        assert rows_shown[0] == percent(pair.gap)
+        assert rows_shown[1 + names.index(pair.method)] == percent(pair.accuracy)
 
 
 def test_pairs_come_with_curves_and_kinds(evaluation):
@@ -65,14 +67,14 @@ def test_pairs_come_with_curves_and_kinds(evaluation):
 def test_a_decision_by_pairs(decided):
     """Each two models with the probability of their order; then paired."""
     order, same_rows = report.render(decided, "pairs").split("Every two models on the same rows")
-    found = decided.decision
-    for i, a in enumerate(found.names):
-        for j in range(i + 1, len(found.names)):
-            assert cells(order, a, found.names[j]) == [percent(found.p_beats[i][j])]
-    for one in found.versus:
-        shown = [f"{one.better}", f"{one.worse}", p_value(one.p), p_value(one.p_corrected)]
-        assert cells(same_rows, one.a, one.b)[-4:] == shown
-        assert cells(same_rows, one.a, one.b)[0] == points(one.difference)
+    decision = decided.decision
+    for i, a in enumerate(decision.names):
+        for j in range(i + 1, len(decision.names)):
+            assert cells(order, a, decision.names[j]) == [percent(decision.p_beats[i][j])]
+    for versus in decision.versus:
+        fields = [f"{versus.better}", f"{versus.worse}", p_value(versus.p), p_value(versus.p_corrected)]
+        assert cells(same_rows, versus.a, versus.b)[-4:] == fields
+        assert cells(same_rows, versus.a, versus.b)[0] == points(versus.difference)
 
 
 def test_json_is_the_dictionary(evaluation, decided):
@@ -85,7 +87,7 @@ def test_json_is_the_dictionary(evaluation, decided):
 
 @pytest.mark.parametrize("name", ["table", "pairs"])
 def test_names_are_text(name, evaluation):
-    """What looks like markup in a model's name stays as it is."""
+    """Markup in a model's name stays as it is."""
     table = dataclasses.replace(suite(), models=("[red]m0[/red]", *suite().models[1:]))
     ranking = by.evaluated(table)
     assert "[red]m0[/red]" in report.render(ranking, name)

@@ -7,13 +7,12 @@ import re
 import shutil
 import subprocess
 from functools import cache
-from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
 import pytest
 from deciding import decide
-from goldens import check_golden, outline
+from goldens import PageReader, check_golden, outline
 from test_evaluation import suite
 from test_evaluation import table as score_table
 
@@ -69,7 +68,7 @@ def method(name, kind, accuracy, difference=None, **fields):
 
 
 def read(name, scores, text="The poet slept."):
-    """What a model of that name made of a sentence, written down by hand; its second word is marked, and read."""
+    """Make the explanation of a sentence by hand; its second word is marked, and read."""
     words = [
         Word("[CLS]", 0, None, 0.1),
         *(
@@ -96,14 +95,7 @@ def telling(models=MODELS, text="The poet slept."):
 
 def toy(models=MODELS, note="A note of the toy.", text="The poet slept."):
     """An evaluation of three models by methods of every kind, written down by hand."""
-    found = {
-        "ACC": 0.75,
-        "CONF-GT": 0.775,
-        "INDEX-DIFF": 0.875,
-        "RANDOM": 0.5,
-        "SURROGATE+LABEL": 0.85,
-        "MAJORITY": 0.9,
-    }
+    best = {"ACC": 0.75, "CONF-GT": 0.775, "INDEX-DIFF": 0.875, "RANDOM": 0.5, "SURROGATE+LABEL": 0.85, "MAJORITY": 0.9}
     return Ranking(
         header=Header(
             ood="hans-sub",
@@ -147,7 +139,7 @@ def toy(models=MODELS, note="A note of the toy.", text="The poet slept."):
             pairs=tuple(
                 PairResult(models[i], models[j], name, accuracy, ACCURACY[i], ACCURACY[j],
                            ACCURACY[i] - ACCURACY[j], False, None)
-                for i, j in itertools.combinations(range(3), 2) for name, accuracy in found.items()
+                for i, j in itertools.combinations(range(3), 2) for name, accuracy in best.items()
             ),
             tied_pairs=0,
             near=0.1,
@@ -199,21 +191,21 @@ def with_found(ranking, **changes):
 def with_best(ranking, *near, **changes):
     """The decision with other probabilities of being near the best, and other fields."""
     models = zip(ranking.found.models, near, strict=True)
-    changed = tuple(dataclasses.replace(one, p_best=p, p_near_best=p) for one, p in models)
+    changed = tuple(dataclasses.replace(model, p_best=p, p_near_best=p) for model, p in models)
     return with_found(ranking, models=changed, **changes)
 
 
-def evaluated(table, suite="five", **more):
+def evaluated(table, suite="five", **options):
     """The evaluation of a table, as a run has it."""
     return Ranking(
-        Header("hans-sub", suite, more.get("probe", 10), more.get("seed", 0)), evaluate(table, **more), table
+        Header("hans-sub", suite, options.get("probe", 10), options.get("seed", 0)), evaluate(table, **options), table
     )
 
 
-def decided(table, suite="five", **more):
+def decided(table, suite="five", **options):
     """The decision by a table, whose truth is taken away, as a run has it."""
     table = dataclasses.replace(table, truth=None)
-    return Ranking(Header("mine", suite, len(table.examples), 0), decide(table, **more), table)
+    return Ranking(Header("mine", suite, len(table.examples), 0), decide(table, **options), table)
 
 
 FRAME = (r"\begin{tabular}", r"\toprule", r"\midrule", r"\bottomrule", r"\end{tabular}")
@@ -225,52 +217,14 @@ def toy_parts(models=MODELS):
     levels = (PartLevel(models[0], models[:2], 0.85), PartLevel(models[2], models[2:], 0.4))
     prompts = (PartLevel("review", (models[0], models[2]), 0.65), PartLevel("plain", (models[1],), 0.8))
     components = VarianceComponents(
-        rows=2,
-        first=Component(0.0784, 0.28, 0.0, 0.41),
-        second=Component(-0.0031, 0.0, 0.0, 0.12),
-        residual=Component(0.0009, 0.03, 0.0, 0.2),
-        p_first=0.875,
-    )
+        rows=2, first=Component(0.0784, 0.28, 0.0, 0.41), second=Component(-0.0031, 0.0, 0.0, 0.12),
+        residual=Component(0.0009, 0.03, 0.0, 0.2), p_first=0.875,
+    )  # fmt: skip
     parts = ModelParts((ModelPart("model", levels), ModelPart("prompt", prompts[::-1])), components, "")
     return dataclasses.replace(toy_decision(models), parts=parts)
 
 
 RANKINGS = {"evaluation": toy, "decision": toy_decision, "parts": toy_parts}
-
-
-class Reader(HTMLParser):
-    """What a browser would find in a page.
-
-    Attributes:
-        tags: every tag that is opened, with its attributes.
-        rows: the cells of every row of every table.
-        text: all text outside of tags.
-    """
-
-    def __init__(self, page):
-        super().__init__()
-        self.tags, self.rows, self.text, self.in_cell = [], [], "", False
-        self.feed(page)
-
-    def handle_starttag(self, tag, attributes):
-        """Note the tag; a row's and a cell's begins an empty one."""
-        self.tags.append((tag, dict(attributes)))
-        if tag == "tr":
-            self.rows.append([])
-        if tag in ("td", "th"):
-            self.rows[-1].append("")
-            self.in_cell = True
-
-    def handle_endtag(self, tag):
-        """A cell ends."""
-        if tag in ("td", "th"):
-            self.in_cell = False
-
-    def handle_data(self, data):
-        """Add the text to the whole, and to the cell that is open."""
-        self.text += data
-        if self.in_cell:
-            self.rows[-1][-1] += data
 
 
 @pytest.mark.parametrize("mode", RANKINGS)
@@ -295,26 +249,23 @@ def test_each_drawing_of_a_page_stands_in_a_section_of_its_own(mode):
 @pytest.mark.parametrize("mode", RANKINGS)
 def test_each_table_stands_in_formats_that_there_are(mode):
     """A format that no table knows by name would be empty; JSON and CSV have rows of their own."""
-    shown = {name for one in document(RANKINGS[mode]()).tables for name in one.formats}
-    assert shown == set(report.TEXTS) - {"json", "csv"}
+    columns = {name for table in document(RANKINGS[mode]()).tables for name in table.formats}
+    assert columns == set(report.TEXTS) - {"json", "csv"}
 
 
 @pytest.mark.few(1)
 @pytest.mark.parametrize("mode", RANKINGS)
 def test_formats_show_the_same_numbers(mode):
-    """Every number of the terminal's tables stands in Markdown, LaTeX and HTML, in the same row.
-
-    A page has its columns in an order of its own, and does not repeat the accuracy as the score of ACC+TIES.
-    """
+    """Every number of the terminal's tables stands in Markdown, LaTeX and HTML, in the same row."""
     ranking = RANKINGS[mode]()
-    for shown in document(ranking).tables_for("latex"):
-        for row in shown.rows:
+    for table in document(ranking).tables_for("latex"):
+        for row in table.rows:
             assert f"| {' | '.join(map(markdown.escape, row))} |" in report.render(ranking, "markdown")
-            cells = zip(row, shown.numeric, strict=True)
-            written = " & ".join(latex.number(cell) if n else latex.escape(cell) for cell, n in cells)
-            assert written + r" \\" in report.render(ranking, "latex")
-            on_page = sorted(cell for cell, head in zip(row, shown.head, strict=True) if head != "ACC+TIES")
-            assert on_page in map(sorted, Reader(report.render(ranking, "html")).rows)
+            cells = zip(row, table.numeric, strict=True)
+            text = " & ".join(latex.number(cell) if n else latex.escape(cell) for cell, n in cells)
+            assert text + r" \\" in report.render(ranking, "latex")
+            on_page = sorted(cell for cell, head in zip(row, table.head, strict=True) if head != "ACC+TIES")
+            assert on_page in map(sorted, PageReader(report.render(ranking, "html")).rows)
 
 
 def methods_in(text, name):
@@ -328,14 +279,14 @@ def methods_in(text, name):
             row["name"]: tuple(float(row[key]) for key in ("pairwise_accuracy", "ci_low", "ci_high")) for row in rows
         }
     if name == "html":
-        lines = [" ".join(row) for row in Reader(text).rows]
+        lines = [" ".join(row) for row in PageReader(text).rows]
     else:
         lines = [re.sub(r"[|&$\\{}]", " ", line) for line in text.splitlines()]
     row = re.compile(
         r"^\s*(\S+)(?: +\*)? +(?:baseline|factor|combined|pool|label-free) +([\d.]+) +([\d.]+) +to +([\d.]+)"
     )
-    found = [match for match in map(row.match, lines) if match]
-    return {match[1]: tuple(float(number) / 100 for number in match.groups()[1:]) for match in found}
+    row_matches = [match for match in map(row.match, lines) if match]
+    return {match[1]: tuple(float(number) / 100 for number in match.groups()[1:]) for match in row_matches}
 
 
 def models_in(text, name):
@@ -345,7 +296,7 @@ def models_in(text, name):
     if name == "csv":
         return {row["name"]: float(row["p_near_best"]) for row in csv.DictReader(io.StringIO(text))}
     if name == "html":
-        lines = [" ".join(row) for row in Reader(text).rows]
+        lines = [" ".join(row) for row in PageReader(text).rows]
     else:
         lines = [re.sub(r"[|&$\\{}]", " ", line) for line in text.splitlines()]
     ends = r"[\d.]+ \([\d.]+ to [\d.]+\)"
@@ -358,15 +309,17 @@ def models_in(text, name):
 @pytest.mark.parametrize("name", [name for name in report.TEXTS if name != "pairs"])
 def test_numbers_read_from_every_format_are_the_rankings(name):
     """A reader of any format finds the accuracies, intervals and probabilities that the one `Ranking` holds."""
-    made = evaluated(suite(), designed="INDEX-DIFF")
-    read = methods_in(report.render(made, name), name)
-    assert set(read) == {method.name for method in made.evaluation.methods}
+    original = evaluated(suite(), designed="INDEX-DIFF")
+    methods = methods_in(report.render(original, name), name)
+    assert set(methods) == {method.name for method in original.evaluation.methods}
     exact = 0 if name in ("json", "csv") else 0.000501
-    for found in made.evaluation.methods:
-        assert read[found.name] == pytest.approx((found.pairwise_accuracy, found.ci_low, found.ci_high), abs=exact)
-    made = decided(suite(examples=10))
-    wanted = {model.name: model.p_near_best for model in made.decision.models}
-    assert models_in(report.render(made, name), name) == pytest.approx(wanted, abs=exact)
+    for method in original.evaluation.methods:
+        assert methods[method.name] == pytest.approx(
+            (method.pairwise_accuracy, method.ci_low, method.ci_high), abs=exact
+        )
+    original = decided(suite(examples=10))
+    wanted = {model.name: model.p_near_best for model in original.decision.models}
+    assert models_in(report.render(original, name), name) == pytest.approx(wanted, abs=exact)
 
 
 def crowd(count):
@@ -427,9 +380,9 @@ def test_eighty_columns_are_enough(decision):
     text = report.render(ranking, "table")
     assert max(map(len, text.splitlines())) <= 80
     squeezed = re.sub(r"\s", "", text)
-    for shown in document(ranking).tables_for("table"):
-        for row in shown.rows:
-            for cell, numeric in zip(row, shown.numeric, strict=True):
+    for table in document(ranking).tables_for("table"):
+        for row in table.rows:
+            for cell, numeric in zip(row, table.numeric, strict=True):
                 assert not numeric or not cell or re.search(rf"(^| ){re.escape(cell)}( |$)", text, re.M)
     assert all(number in squeezed for number in map(str, range(1, 11)))
 
@@ -481,18 +434,18 @@ def test_a_name_does_not_command_the_terminal(name):
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_names_in_json(name):
     """A name comes back as it was."""
-    whole = json.loads(report.render(toy((name, "b", "c"), note=name), "json"))
-    assert (whole["evaluation"]["models"][0]["name"], whole["header"]["notes"][0]) == (name, name)
+    full_report = json.loads(report.render(toy((name, "b", "c"), note=name), "json"))
+    assert (full_report["evaluation"]["models"][0]["name"], full_report["header"]["notes"][0]) == (name, name)
 
 
 def test_csv_holds_raw_fractions():
     """CSV has every method, with the ranking's own fractions, and says which run they are from."""
     rows = list(csv.DictReader(io.StringIO(report.render(toy(), "csv"))))
-    for row, found in zip(rows, toy().evaluation.methods, strict=True):
-        assert (row["name"], float(row["pairwise_accuracy"])) == (found.name, found.pairwise_accuracy)
-        assert float(row["ci_low"]) == found.ci_low
+    for row, method in zip(rows, toy().evaluation.methods, strict=True):
+        assert (row["name"], float(row["pairwise_accuracy"])) == (method.name, method.pairwise_accuracy)
+        assert float(row["ci_low"]) == method.ci_low
         for key in ("difference", "difference_low", "difference_high"):
-            assert row[key] == repr(getattr(found, key))
+            assert row[key] == repr(getattr(method, key))
         assert (row["suite"], row["ood"], row["metric"], row["probe"]) == ("toy", "hans-sub", "ACC", "10")
 
 
@@ -540,8 +493,8 @@ def test_hostile_names_in_latex(name):
     text = report.render(toy((name, "b", "c"), note=name), "latex")
     body = [line for line in text.splitlines() if not line.startswith("%")]
     (row,) = [line for line in body if line.startswith("1 & ")]
-    shown = row.removeprefix("1 & ").partition(" & ")[0]
-    left = re.sub(r"\\(text\w+\{\}|[&%$#_{}])|\{[\[*]\}|-\{\}", "", shown)
+    shown_name = row.removeprefix("1 & ").partition(" & ")[0]
+    left = re.sub(r"\\(text\w+\{\}|[&%$#_{}])|\{[\[*]\}|-\{\}", "", shown_name)
     assert not set(left) & set(r"\~^`<>|[*&%$#_{}")
     assert "--" not in left
     assert all(line.endswith(r"\\") or line.startswith(FRAME) for line in body if line)
@@ -570,7 +523,7 @@ def test_latex_compiles(mode, tmp_path):
 @cache
 def plain_page(mode):
     """The page of a ranking without a hostile name."""
-    return Reader(report.render(RANKINGS[mode](), "html"))
+    return PageReader(report.render(RANKINGS[mode](), "html"))
 
 
 @pytest.mark.few(3)
@@ -585,20 +538,20 @@ def test_hostile_names_in_html(name, mode):
         suite=name,
         provenance=dataclasses.replace(plain.header.provenance, command=name, settings={name: name}),
     )
-    found = Reader(report.render(hostile, "html"))
-    assert [tag for tag, _ in found.tags] == [tag for tag, _ in plain_page(mode).tags]
-    assert name in found.text
+    page_reader = PageReader(report.render(hostile, "html"))
+    assert [tag for tag, _ in page_reader.tags] == [tag for tag, _ in plain_page(mode).tags]
+    assert name in page_reader.text
 
 
 @pytest.mark.parametrize("mode", RANKINGS)
 def test_the_page_needs_nothing_else(mode):
-    """It names no address, loads nothing, and its policy allows no more than its own script."""
+    """The page names no address, loads nothing, and its policy allows no more than its own script."""
     page = report.render(RANKINGS[mode](), "html")
     assert "://" not in page
-    found = Reader(page)
-    assert not {"src", "href", "srcset", "action"} & {key for _, attributes in found.tags for key in attributes}
-    assert all(a["xlink:href"].startswith("#") for _, a in found.tags if "xlink:href" in a)
-    (policy,) = [a["content"] for tag, a in found.tags if tag == "meta" and "http-equiv" in a]
+    page_reader = PageReader(page)
+    assert not {"src", "href", "srcset", "action"} & {key for _, attributes in page_reader.tags for key in attributes}
+    assert all(a["xlink:href"].startswith("#") for _, a in page_reader.tags if "xlink:href" in a)
+    (policy,) = [a["content"] for tag, a in page_reader.tags if tag == "meta" and "http-equiv" in a]
     assert policy.startswith("default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-")
 
 
@@ -612,14 +565,14 @@ def test_the_page_sets_commands_as_code_and_says_how_to_cite_it():
 
 def test_intervals_over_models_stand_in_tables_for_papers():
     """LaTeX, Markdown and the page have them, as CSV and JSON do; where there is none, there is no column."""
-    first, *others = toy().evaluation.methods
+    first, *other_methods = toy().evaluation.methods
     sure = dataclasses.replace(first, models_low=0.5, models_high=0.9375)
-    ranking = with_found(toy(), methods=(sure, *others))
+    ranking = with_found(toy(), methods=(sure, *other_methods))
     text = report.render(ranking, "latex")
     assert "95 \\% interval over models \\\\" in text
     assert re.search(r"^ACC & .* & 50.0 to 93.8 \\\\$", text, re.M)
     assert report.render(ranking, "markdown").count("| 50.0 to 93.8 |") == 1
-    assert "50.0 to 93.8" in Reader(report.render(ranking, "html")).rows[2]
+    assert "50.0 to 93.8" in PageReader(report.render(ranking, "html")).rows[2]
     assert "over models" not in report.render(toy(), "latex")
 
 
@@ -628,21 +581,21 @@ def test_the_page_of_eight_models_is_small():
     names = [f"a model with a rather long name {i}" for i in range(8)]
     methods = [method(f"SOME-METHOD-{i}", "factor", 0.7, 0.1, curve=dict.fromkeys((1, 5, 20), 0.7)) for i in range(25)]
     pairs = [
-        PairResult(a, b, found.name, 0.7, 0.9, 0.8, 0.1, False, None)
+        PairResult(a, b, method.name, 0.7, 0.9, 0.8, 0.1, False, None)
         for a, b in itertools.combinations(names, 2)
-        for found in methods
+        for method in methods
     ]
     ranking = with_found(toy(), methods=tuple(methods), pairs=tuple(pairs))
     assert len(report.render(ranking, "html").encode()) < 200_000
 
 
 def test_a_coin_is_not_the_best_method():
-    """Where nothing beats one, that is the answer."""
+    """If nothing beats a coin, that is the answer."""
     coin = (method("CONF", "baseline", 0.4), method("RANDOM", "baseline", 0.5), method("MAJORITY", "label-free", 0.9))
-    lead, said = of_run.answer(with_found(toy(), methods=coin))
+    lead, sentence = of_run.answer(with_found(toy(), methods=coin))
     assert lead == "From 10 examples, no method beats chance"
-    assert said[0].startswith("Truly best: ")
-    assert said[1].startswith("Next: ")
+    assert sentence[0].startswith("Truly best: ")
+    assert sentence[1].startswith("Next: ")
 
 
 def test_the_answer_of_an_evaluation():
@@ -662,17 +615,14 @@ def test_the_answer_of_an_evaluation():
         "CONST, the factor designed for hans-sub, has 70.0 %: -5.0 points compared with ACC (-10.0 to +0.0)."
     )
     equal = with_found(toy(), methods=(method("ACC", "baseline", 0.75), method("NLL", "baseline", 0.75, 0.0)))
-    assert of_run.answer(equal)[1][1:3] == [
-        "Equally good: NLL.",
-        "From 10 examples, no method beats accuracy, ACC.",
-    ]
+    assert of_run.answer(equal)[1][1:3] == ["Equally good: NLL.", "From 10 examples, no method beats accuracy, ACC."]
 
 
 def test_one_example_is_one():
     """A probe of one row, and one draw, are said so."""
-    one = with_found(with_header(toy(), probe=1), draws=1)
-    assert of_run.answer(one)[1][0].startswith("From 1 example, ")
-    assert "correctly from 1 example; mean over 3 pairs, 1 draw, seed 0" in next(remarks.evaluation_notes(one))
+    single = with_found(with_header(toy(), probe=1), draws=1)
+    assert of_run.answer(single)[1][0].startswith("From 1 example, ")
+    assert "correctly from 1 example; mean over 3 pairs, 1 draw, seed 0" in next(remarks.evaluation_notes(single))
 
 
 def test_equal_methods_are_named_whichever_is_ahead_by_rounding():
@@ -680,9 +630,9 @@ def test_equal_methods_are_named_whichever_is_ahead_by_rounding():
     close = (method("NLL", "baseline", 0.75), method("CONF-H", "baseline", 0.75))
     assert of_run.answer(with_found(toy(), methods=close))[1][1] == "Equally good: CONF-H."
     close = (method("NLL", "baseline", 0.75), method("CONF-H", "baseline", 0.75 + 2e-16))
-    lead, said = of_run.answer(with_found(toy(), methods=close))
+    lead, sentence = of_run.answer(with_found(toy(), methods=close))
     assert lead == "Best method: NLL"
-    assert said[1] == "Equally good: CONF-H."
+    assert sentence[1] == "Equally good: CONF-H."
 
 
 @pytest.mark.parametrize(
@@ -702,9 +652,9 @@ def test_accuracy_is_on_other_examples_where_these_are_chosen(name, rule, agains
 def test_models_that_a_method_ties_share_their_rank():
     """In words, in the table and in the CSV; none is said to be put first."""
     models = zip(toy_decision().decision.models, (1, 1, 3), strict=True)
-    ranking = with_found(toy_decision(), models=tuple(dataclasses.replace(one, rank=rank) for one, rank in models))
-    _, said = of_run.answer(ranking)
-    assert said[0].startswith(
+    ranking = with_found(toy_decision(), models=tuple(dataclasses.replace(model, rank=rank) for model, rank in models))
+    _, sentence = of_run.answer(ranking)
+    assert sentence[0].startswith(
         "ACC+TIES ties bert_large, bert_base in first place. bert_large's accuracy on the 10 rows is 90.0 %"
     )
     assert [row[0] for row in order(ranking.decision, words_of(ranking)).rows] == ["1", "1", "3"]
@@ -722,9 +672,9 @@ def test_labels_are_text_in_the_heads_of_tables(name, label):
             RowResult("e1", "pos", dict.fromkeys(MODELS, label)),
         ),
     )
-    shown = report.render(ranking, name)
+    text = report.render(ranking, name)
     if name != "table":
-        plain = shown.replace("\\", "").replace("&#x2F;", "/")
+        plain = text.replace("\\", "").replace("&#x2F;", "/")
         assert f"{label}, 1 row" in " ".join(plain.split())
 
 
@@ -757,7 +707,7 @@ def test_a_page_without_attributions_promises_no_scores():
 
 
 def test_a_page_explains_the_marks_of_all_its_examples():
-    """What only a later example has is in the key, too."""
+    """Marks that only a later example has are in the key, too."""
     plain = dataclasses.replace(telling(), designed=None)
     none = tuple(
         dataclasses.replace(
@@ -771,7 +721,7 @@ def test_a_page_explains_the_marks_of_all_its_examples():
 
 
 def test_a_lead_that_may_be_none_is_said_to_be_one():
-    """Where the interval of the difference to ACC includes 0, the answer says so."""
+    """The answer says so if the interval of the difference to ACC includes 0."""
     unsure = with_found(toy(), methods=toy().evaluation.methods[:2])
     assert of_run.answer(unsure)[1][1] == (
         "That is +2.5 points compared with accuracy, ACC, on the same examples (95 % interval -2.5 to +7.5; this "
@@ -789,12 +739,12 @@ def two_models(p, low):
     if p < 0.5 and high:
         low, high = -0.3, -0.01
     pair = PairedComparison("a", "b", 0.2, 0.1, low, high, 5, 1, 0.03, "mcnemar", 0.03, 0.2, 0.4, 20, None, 0.1)
-    found = Decision("ACC", "baseline", models, ((0.5, p), (1 - p, 0.5)), versus=(pair,))
-    whole = toy_decision(("a", "b", "c"))
+    decision = Decision("ACC", "baseline", models, ((0.5, p), (1 - p, 0.5)), versus=(pair,))
+    complete = toy_decision(("a", "b", "c"))
     return dataclasses.replace(
-        whole,
-        found=found,
-        table=ScoreTable(("a", "b"), whole.table.methods, whole.table.examples, whole.table.values[:2].copy()),
+        complete,
+        found=decision,
+        table=ScoreTable(("a", "b"), complete.table.methods, complete.table.examples, complete.table.values[:2].copy()),
         examples=(),
     )
 
@@ -802,13 +752,13 @@ def two_models(p, low):
 def test_no_probability_is_rounded_to_certainty():
     """In words, tables and pairs, whatever the format; the numbers for programs are as they are."""
     sure = ((0.5, 0.9998, 1.0), (0.0002, 0.5, 0.9), (0.0, 0.1, 0.5))
-    found = with_best(toy_decision(), 0.9998, 0.0002, 0.0, p_beats=sure)
+    sure_decision = with_best(toy_decision(), 0.9998, 0.0002, 0.0, p_beats=sure)
     for form in ("table", "pairs", "markdown", "latex", "html"):
-        text = report.render(found, form)
+        text = report.render(sure_decision, form)
         assert "100.0" not in text.replace("to 100.0", ""), form  # an interval may end there
         assert any(high in text for high in (">99.9", r"\>99.9", "$>$99.9", "&gt;99.9")), form
-    assert "in the domain is >99.9 %." in " ".join(report.render(found, "table").split())
-    models = json.loads(report.render(found, "json"))["decision"]["models"]
+    assert "in the domain is >99.9 %." in " ".join(report.render(sure_decision, "table").split())
+    models = json.loads(report.render(sure_decision, "json"))["decision"]["models"]
     assert [model["p_best"] for model in models] == [0.9998, 0.0002, 0.0]
 
 
@@ -836,16 +786,16 @@ GOAL = "it is 90 % sure which model is within a point of the best."
 )
 def test_the_next_step_of_a_decision(forecast, says):
     """While no model is probably near the best: the range of labels with its probability, or why there is none."""
-    found = dataclasses.replace(toy_decision().decision, forecast=forecast)
-    assert words.next_step(toy_decision(), found) == f"Next: {says}"
+    decision = dataclasses.replace(toy_decision().decision, forecast=forecast)
+    assert words.next_step(toy_decision(), decision) == f"Next: {says}"
 
 
 def test_labels_that_are_all_alike_forecast_nothing():
-    """What they measured is one label's recall, and the advice says so instead of a number."""
+    """Labels that are all alike measure one label's recall, and the advice says so instead of a number."""
     rows = tuple(dataclasses.replace(row, label="no") for row in toy_decision().decision.rows)
     ranking = with_found(toy_decision(), rows=rows, forecast=None)
-    why = "Next: label more rows. How many cannot be said: all labels are alike so far."
-    assert of_run.answer(ranking)[1][-1] == why
+    text = "Next: label more rows. How many cannot be said: all labels are alike so far."
+    assert of_run.answer(ranking)[1][-1] == text
 
 
 def test_a_model_is_as_good_only_where_a_small_gap_is_probable():
@@ -860,11 +810,10 @@ def test_a_model_is_as_good_only_where_a_small_gap_is_probable():
 
 def test_models_that_cannot_be_told_apart_need_not_be_neighbours():
     """The first and the last of an order that goes by another thing than accuracy are as good as each other."""
-    found = dataclasses.replace(
-        toy_decision().decision,
-        p_beats=((0.5, 0.02, 0.5), (0.98, 0.5, 0.98), (0.5, 0.02, 0.5)),
+    decision = dataclasses.replace(
+        toy_decision().decision, p_beats=((0.5, 0.02, 0.5), (0.98, 0.5, 0.98), (0.5, 0.02, 0.5))
     )
-    ranking = dataclasses.replace(toy_decision(), found=found)
+    ranking = dataclasses.replace(toy_decision(), found=decision)
     assert "Not told from bert_large: lstm." in of_run.answer(ranking)[1]
     lines = report.render(ranking, "table").splitlines()
     assert [line.split()[2] for line in lines if re.match(r"[123]  ", line)] == ["a", "b", "a"]
@@ -877,15 +826,15 @@ def test_models_that_cannot_be_told_apart_need_not_be_neighbours():
 def test_two_models_share_a_set_exactly_if_they_cannot_be_told_apart(seed):
     """Whatever the order: every pair is in a set together or told apart, and no set is part of another."""
     rng = np.random.default_rng(seed)
-    found = decided(suite(models=7, examples=12, seed=seed)).decision
-    shuffled = rng.permutation(7)
-    found = dataclasses.replace(found, p_beats=tuple(tuple(found.p_beats[i][j] for j in shuffled) for i in shuffled))
-    sets = [set(group) for group in found.groups]
-    for i, a in enumerate(found.names):
-        for j, b in enumerate(found.names):
-            near = max(found.p_beats[i][j], 1 - found.p_beats[i][j]) < found.level
-            assert any({a, b} <= one for one in sets) == near
-    assert not any(one < other for one in sets for other in sets)
+    decision = decided(suite(models=7, examples=12, seed=seed)).decision
+    order = rng.permutation(7)
+    decision = dataclasses.replace(decision, p_beats=tuple(tuple(decision.p_beats[i][j] for j in order) for i in order))
+    sets = [set(group) for group in decision.groups]
+    for i, a in enumerate(decision.names):
+        for j, b in enumerate(decision.names):
+            near = max(decision.p_beats[i][j], 1 - decision.p_beats[i][j]) < decision.level
+            assert any({a, b} <= group for group in sets) == near
+    assert not any(smaller < larger for smaller in sets for larger in sets)
 
 
 AGAINST = ((0.5, 0.08, 0.98), (0.92, 0.5, 0.95), (0.02, 0.05, 0.5))
@@ -899,13 +848,13 @@ def test_the_choice_is_the_first_of_the_order_whatever_else_is_likely():
     assert lead == "Cannot say yet: bert_large leads"
     assert answer[1] == "The probability that no other model is better by more than a point in the domain is 22.0 %."
     assert not any("lstm" in sentence for sentence in answer)
-    why = (
+    text = (
         "The order is that of SURROGATE, not of P(near best): a model about which these rows say little can have a "
         "high one."
     )
-    assert why in of_run.remarks(likely)
-    assert why not in of_run.remarks(with_best(likely, 0.29, 0.1, 0.22))
-    assert why not in of_run.remarks(with_best(likely, 0.29, 0.1, 0.3))  # which is noise
+    assert text in of_run.remarks(likely)
+    assert text not in of_run.remarks(with_best(likely, 0.29, 0.1, 0.22))
+    assert text not in of_run.remarks(with_best(likely, 0.29, 0.1, 0.3))  # which is noise
 
 
 def test_rows_on_which_the_method_is_undefined_are_counted_beside_it():
@@ -914,8 +863,8 @@ def test_rows_on_which_the_method_is_undefined_are_counted_beside_it():
     values[0, 1, 2:] = np.nan
     table = dataclasses.replace(score_table(values, ["ACC", "NLL"], np.zeros(3)), dropped={"NLL": {"undefined": 8}})
     ranking = decided(table, method="NLL")
-    said = of_run.answer(ranking)[1][0]
-    assert said.startswith("NLL (defined on 2 of the 10 rows) ties m0, m1, m2 in first place.")
+    line = of_run.answer(ranking)[1][0]
+    assert line.startswith("NLL (defined on 2 of the 10 rows) ties m0, m1, m2 in first place.")
     assert "NLL: 8 of 10 examples dropped for all models (undefined)." in of_run.remarks(ranking)
     assert "(defined on" not in of_run.answer(decided(table, method="ACC"))[1][0]
 
@@ -923,7 +872,7 @@ def test_rows_on_which_the_method_is_undefined_are_counted_beside_it():
 def test_who_is_wrong_on_which_row_is_shown():
     """In every format to read, and not in the terminal's short answer: ten rows are looked at one by one."""
     ranking = toy_decision()
-    page = Reader(report.render(ranking, "html")).rows
+    page = PageReader(report.render(ranking, "html")).rows
     assert ["e1", "yes", "bert_base (no), lstm (no)"] in page
     assert ["e0", "no", ""] in page
     assert ["bert_large", "1", "1"] in page
@@ -937,18 +886,18 @@ def test_who_is_wrong_on_which_row_is_shown():
 
 
 @pytest.mark.parametrize(
-    ("tied", "said"),
+    ("tied", "part"),
     [(0, None), (1, "1 pair of equal OOD accuracy is left"), (2, "2 pairs of equal OOD accuracy are left")],
 )
-def test_pairs_without_a_truth_are_counted(tied, said):
-    """Those of models that are equally good, which no order can be right on."""
+def test_pairs_without_a_truth_are_counted(tied, part):
+    """Pairs of equally good models count, on which no order can be right."""
     legend = report.render(with_found(toy(), tied_pairs=tied), "table")
-    assert (said in " ".join(legend.split())) if said else ("left out" not in legend)
+    assert (part in " ".join(legend.split())) if part else ("left out" not in legend)
 
 
 def test_the_page_shows_how_good_the_attributions_are():
     """A row a model with the error's median and 95th percentile; every reason for leaving something out is there."""
-    rows = Reader(report.render(toy(), "html")).rows
+    rows = PageReader(report.render(toy(), "html")).rows
     assert ["bert_large", "0.001", "0.02", "2", "0"] in rows
     assert ["INDEX-DIFF", "1", "no word"] in rows
     assert ["SUFF-H", "all", "no marks"] in rows
@@ -957,18 +906,20 @@ def test_the_page_shows_how_good_the_attributions_are():
 @pytest.mark.parametrize("mode", RANKINGS)
 def test_what_was_dropped_is_said_in_both_modes(mode):
     """A method that an example is missing from, in an evaluation and in a decision."""
-    made = RANKINGS[mode]()
-    made = dataclasses.replace(made, table=dataclasses.replace(made.table, dropped={"CONF-GT": {"no verb": 2}}))
-    assert "CONF-GT: 2 of 2 examples dropped for all models (no verb)." in report.render(made, "table")
-    assert ["CONF-GT", "2", "no verb"] in Reader(report.render(made, "html")).rows
+    shown_ranking = RANKINGS[mode]()
+    shown_ranking = dataclasses.replace(
+        shown_ranking, table=dataclasses.replace(shown_ranking.table, dropped={"CONF-GT": {"no verb": 2}})
+    )
+    assert "CONF-GT: 2 of 2 examples dropped for all models (no verb)." in report.render(shown_ranking, "table")
+    assert ["CONF-GT", "2", "no verb"] in PageReader(report.render(shown_ranking, "html")).rows
 
 
 @pytest.mark.parametrize("mode", RANKINGS)
 @pytest.mark.parametrize("name", ["table", "markdown", "latex", "html"])
 def test_notes_of_the_run_and_of_its_numbers_are_in_every_report(name, mode):
-    """Those of rows and models stand before those of what was found."""
-    made = with_found(with_header(RANKINGS[mode](), notes=("Of rows.",)), notes=("Of numbers.",))
-    text = report.render(made, name)
+    """Notes on rows and models stand before those on what was found."""
+    noted_ranking = with_found(with_header(RANKINGS[mode](), notes=("Of rows.",)), notes=("Of numbers.",))
+    text = report.render(noted_ranking, name)
     assert 0 < text.index("Of rows.") < text.index("Of numbers.")
 
 
@@ -976,21 +927,23 @@ def test_a_metric_of_another_name_is_named_everywhere():
     """In heads and sentences: no number is called accuracy that is none, and nobody is said to be right."""
     rouge = Factor("ROUGE-L", None, True, "true", "", "baseline")
     table = dataclasses.replace(toy().table, methods=(rouge, *toy().table.methods[1:]), metric="ROUGE-L")
-    methods = [dataclasses.replace(one, name=one.name.replace("ACC", "ROUGE-L")) for one in toy().evaluation.methods]
+    methods = [
+        dataclasses.replace(method, name=method.name.replace("ACC", "ROUGE-L")) for method in toy().evaluation.methods
+    ]
     evaluation = with_found(toy(), methods=tuple(methods), pairs=())
     decision = with_found(toy_decision(), method="ROUGE-L+TIES", rows=())
-    for made in (evaluation, decision):
-        made = dataclasses.replace(with_header(made, metric="ROUGE-L"), table=table)
+    for renamed in (evaluation, decision):
+        renamed = dataclasses.replace(with_header(renamed, metric="ROUGE-L"), table=table)
         for name in ("markdown", "latex"):
-            text = " ".join(report.render(made, name).replace("pairwise accuracy", "").split())
+            text = " ".join(report.render(renamed, name).replace("pairwise accuracy", "").split())
             assert "ROUGE-L" in text
-            said = re.sub("Pairwise accuracy \\(few-shot accuracy in the paper.{,2}\\)", "", text.replace("\\", ""))
-            assert not re.search(r"\bACC\b|accura|% right|right on", said), (name, said)
+            short = re.sub("Pairwise accuracy \\(few-shot accuracy in the paper.{,2}\\)", "", text.replace("\\", ""))
+            assert not re.search(r"\bACC\b|accura|% right|right on", short), (name, short)
 
 
 def test_the_page_shows_examples_as_every_model_reads_them():
     """The words of each model, coloured by their scores; what the designed factor reads is outlined; scores as text."""
-    page = Reader(report.render(toy(), "html"))
+    page = PageReader(report.render(toy(), "html"))
     words = [attributes for tag, attributes in page.tags if tag == "span" and "title" in attributes]
     assert len(words) == 3 * len(["[CLS]", "The", "poet", "slept", "."])
     assert [word["title"] for word in words if "read" in word["class"]] == [f"{s:+.2f}, feature" for s in (1, 0, -1)]
@@ -1005,16 +958,16 @@ def test_the_page_shows_examples_as_every_model_reads_them():
 def test_hostile_examples_in_html(text):
     """An example's text is shown, and not obeyed: no tag that another text would not give."""
     sentence = f"word {text} word word"
-    found = Reader(report.render(toy(text=sentence), "html"))
-    assert {tag for tag, _ in found.tags} == {tag for tag, _ in plain_page("evaluation").tags}
-    assert [tag for tag, _ in found.tags].count("script") == 1
+    page_reader = PageReader(report.render(toy(text=sentence), "html"))
+    assert {tag for tag, _ in page_reader.tags} == {tag for tag, _ in plain_page("evaluation").tags}
+    assert [tag for tag, _ in page_reader.tags].count("script") == 1
 
 
 def test_an_explanation_and_a_report_show_words_alike():
     """The page of an explanation has the very words, colours and outlines that a report has."""
     (alone,) = toy().examples
     spans = [
-        [attributes for tag, attributes in Reader(page).tags if tag == "span" and "title" in attributes]
+        [attributes for tag, attributes in PageReader(page).tags if tag == "span" and "title" in attributes]
         for page in (explained.render(alone, "html"), report.render(toy(), "html"))
     ]
     assert spans[0] == spans[1]
@@ -1029,11 +982,11 @@ OBEYED = "\x1b[31m\x9b\x7f\u202e\u2066\u200f\u061c\u2028"
 def test_controls_are_shown_as_escapes(name, mode):
     """In names of models, and wherever else others' text stands: none is in the report, and each can be read in it."""
     models = tuple(f"{name}{OBEYED}" for name in MODELS)
-    made = RANKINGS[mode](models=models)
-    ranking = dataclasses.replace(made, header=dataclasses.replace(made.header, notes=(f"A note{OBEYED}.",)))
-    shown = report.render(ranking, name)
-    assert not set(shown) & set(OBEYED.replace("[31m", ""))
+    odd = RANKINGS[mode](models=models)
+    ranking = dataclasses.replace(odd, header=dataclasses.replace(odd.header, notes=(f"A note{OBEYED}.",)))
+    text = report.render(ranking, name)
+    assert not set(text) & set(OBEYED.replace("[31m", ""))
     if (name, mode) != ("csv", "evaluation"):  # which names no model
-        assert "u001b" in shown
+        assert "u001b" in text
     if name == "json":
-        assert models[0] in [model["name"] for model in json.loads(shown)[made.mode]["models"]]
+        assert models[0] in [model["name"] for model in json.loads(text)[odd.mode]["models"]]

@@ -133,7 +133,7 @@ def screen(page):
     "names", [MODELS, ("a model of a rather long name " * 3, "x" * 80, "c")], ids=["short", "long"]
 )
 def test_nothing_is_clipped_or_outside_the_screen(make, names, width, page, screen, tmp_path):
-    """The page never scrolls sideways; wide tables do so on their own. Headings and figures show all of their text."""
+    """The page never scrolls sideways, wide tables do on their own, and headings and figures show all of their text."""
     screen(width)
     load(page, tmp_path, make(names))
     assert page.ask(OUTSIDE) == []
@@ -249,7 +249,7 @@ def test_text_on_the_strongest_colours_can_be_read(page, tmp_path):
     page.call("Emulation.setEmulatedMedia", features=[])
 
 
-def contrast(one, other):
+def contrast(first, second):
     """The contrast of two colours as the Web Content Accessibility Guidelines 2.1 define it."""
 
     def luminance(colour):
@@ -257,7 +257,7 @@ def contrast(one, other):
         linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
         return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
-    dark, light = sorted((luminance(one), luminance(other)))
+    dark, light = sorted((luminance(first), luminance(second)))
     return (light + 0.05) / (dark + 0.05)
 
 
@@ -268,6 +268,6 @@ def test_axe_finds_no_serious_fault(make, scheme, page, tmp_path):
     """Contrast, names, order of headings and the like, on reports with every kind of table and figure."""
     page.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
     load(page, tmp_path, make())
-    found = axe.faults(page)
+    faults = axe.faults(page)
     page.call("Emulation.setEmulatedMedia", features=[])
-    assert found == []
+    assert faults == []

@@ -31,42 +31,39 @@ def saved(tmp_path_factory):
 
 
 def places(value, path=()):
-    """Where strings stand in a saved run, keys among them: of a list the first item and the last."""
+    """List the places of strings in a saved run, keys among them: of a list the first item and the last."""
     if isinstance(value, dict):
         for key, inside in value.items():
             yield (*path, [key])
             yield from places(inside, (*path, key))
     elif isinstance(value, list):
-        for at in sorted({0, len(value) - 1} if value else ()):
-            yield from places(value[at], (*path, at))
+        for position in sorted({0, len(value) - 1} if value else ()):
+            yield from places(value[position], (*path, position))
     elif isinstance(value, str):
         yield path
 
 
-def changed(whole, path, new="changed"):
+def changed(original, path, new="changed"):
     """The run with one string changed: a value, or a key."""
     *outer, last = path
-    result = copy.deepcopy(whole)
-    inside = result
+    changed_copy = copy.deepcopy(original)
+    inside = changed_copy
     for step in outer:
         inside = inside[step]
     if isinstance(last, list):
         inside[new] = inside.pop(last[0])
     else:
         inside[last] = new
-    return result
+    return changed_copy
 
 
 @pytest.mark.more
 @pytest.mark.parametrize("mode", ["decision", pytest.param("evaluation", marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
-    "new", ["changed", *(pytest.param(one, marks=pytest.mark.slow) for one in ("", "ACC", "untouched", "label-free"))]
+    "new", ["changed", *(pytest.param(text, marks=pytest.mark.slow) for text in ("", "ACC", "untouched", "label-free"))]
 )
 def test_one_string_changed_anywhere_is_one_line_or_a_report(saved, mode, new, tmp_path):
-    """Every format is made of what is read; a name that is changed in one place is missed in another.
-
-    What it is changed to stands nowhere else, or is the name of another thing: of the metric, a model, a kind.
-    """
+    """A name that is changed in one place is missed in another, in every format, or is that of another thing."""
     file, refused, kinds = tmp_path / "run.json", 0, set()
     for path in places(saved[mode]):
         kind = tuple("*" if isinstance(step, int) else str(step) for step in path)
@@ -74,9 +71,9 @@ def test_one_string_changed_anywhere_is_one_line_or_a_report(saved, mode, new, t
             continue
         kinds.add(kind)
         file.write_text(json.dumps(changed(saved[mode], path, new)))
-        said, ranking = read(file)
+        message, ranking = read(file)
         refused += ranking is None
-        assert "\n" not in said, path
+        assert "\n" not in message, path
         quick = ("table", "json")  # the slow cases make all formats
         for name in (quick if new == "changed" else report.TEXTS) if ranking else ():
             assert report.render(ranking, name), path
@@ -128,62 +125,58 @@ NAMES = {
 }
 
 
+def check_refused(folder, run, reason):
+    """Save a run that cannot be right; one line has the reason that it is not loaded."""
+    (folder / "run.json").write_text(json.dumps(run))
+    with pytest.raises(DataError, match=reason):
+        Ranking.load(folder / "run.json")
+
+
 @pytest.mark.few(3)
-@pytest.mark.parametrize(("mode", "path", "said"), [(mode, *one) for mode, all_ in NAMES.items() for one in all_])
-def test_a_name_that_leads_nowhere_is_named(saved, mode, path, said, tmp_path):
+@pytest.mark.parametrize(("mode", "path", "reason"), [(mode, *case) for mode, all_ in NAMES.items() for case in all_])
+def test_a_name_that_leads_nowhere_is_named(saved, mode, path, reason, tmp_path):
     """The line says which part has it, and which lacks it."""
-    file = tmp_path / "run.json"
-    file.write_text(json.dumps(changed(saved[mode], path)))
-    with pytest.raises(DataError, match=f"is no whole ranking: .*{said}"):
-        Ranking.load(file)
+    check_refused(tmp_path, changed(saved[mode], path), f"is no whole ranking: .*{reason}")
 
 
 def test_a_pair_that_one_method_alone_has_is_missed(saved, tmp_path):
     """Every method is shown on every pair, in either direction."""
-    file, whole = tmp_path / "run.json", copy.deepcopy(saved["evaluation"])
-    first = whole["evaluation"]["pairs"][0]
+    changed_run = copy.deepcopy(saved["evaluation"])
+    first = changed_run["evaluation"]["pairs"][0]
     first["a"], first["b"] = first["b"], first["a"]
-    file.write_text(json.dumps(whole))
-    with pytest.raises(DataError, match="the pairs of .* must be those of the other methods"):
-        Ranking.load(file)
+    check_refused(tmp_path, changed_run, "the pairs of .* must be those of the other methods")
 
 
 def test_a_run_is_of_one_mode_and_an_evaluation_knows_the_truth(saved, tmp_path):
     """A run with both parts, or without the truth that it was held against, is none."""
-    file, whole = tmp_path / "run.json", saved["evaluation"]
-    for wrong, said in (
-        (whole | {"decision": saved["decision"]["decision"]}, "it is an evaluation and a decision at once"),
-        (whole | {"table": whole["table"] | {"truth": None}}, "an evaluation needs the `truth` of its table"),
-        (whole | {"evaluation": whole["evaluation"] | {"methods": []}}, "the first of `methods` must be the metric"),
+    evaluation = saved["evaluation"]
+    for wrong, reason in (
+        ({"decision": saved["decision"]["decision"]}, "it is an evaluation and a decision at once"),
+        ({"table": evaluation["table"] | {"truth": None}}, "an evaluation needs the `truth` of its table"),
+        ({"evaluation": evaluation["evaluation"] | {"methods": []}}, "the first of `methods` must be the metric"),
     ):
-        file.write_text(json.dumps(wrong))
-        with pytest.raises(DataError, match=said):
-            Ranking.load(file)
+        check_refused(tmp_path, evaluation | wrong, reason)
 
 
 def test_models_that_read_other_words_in_an_example_are_refused(saved, tmp_path):
     """A page shows a word of all of them in a row."""
-    file, whole = tmp_path / "run.json", copy.deepcopy(saved["evaluation"])
-    words = whole["examples"][0]["models"][0]["words"]
+    changed_run = copy.deepcopy(saved["evaluation"])
+    words = changed_run["examples"][0]["models"][0]["words"]
     for word in [word for word in words if word["span"]][-1:]:
         words.remove(word)
-    file.write_text(json.dumps(whole))
-    with pytest.raises(DataError, match="the models read other words in the example .*, each its own"):
-        Ranking.load(file)
+    check_refused(tmp_path, changed_run, "the models read other words in the example .*, each its own")
 
 
 @pytest.mark.parametrize("span", [[], [1], [0, 1, 2], [3, 3], [-1, 2]])
 def test_a_word_that_stands_nowhere_is_refused(saved, span, tmp_path):
     """Two characters make a stretch of text, the second behind the first."""
-    file, whole = tmp_path / "run.json", copy.deepcopy(saved["evaluation"])
-    next(word for word in whole["examples"][0]["models"][0]["words"] if word["span"])["span"] = span
-    file.write_text(json.dumps(whole))
-    with pytest.raises(DataError, match="is no whole ranking: .*(`span` must be two characters|a span needs)"):
-        Ranking.load(file)
+    changed_run = copy.deepcopy(saved["evaluation"])
+    next(word for word in changed_run["examples"][0]["models"][0]["words"] if word["span"])["span"] = span
+    check_refused(tmp_path, changed_run, "is no whole ranking: .*(`span` must be two characters|a span needs)")
 
 
 @pytest.mark.parametrize(
-    ("mode", "path", "value", "said"),
+    ("mode", "path", "value", "reason"),
     [
         ("decision", ("decision", "models", 0, "expected"), 7, "`expected` of .* must be from 0 to 1 .got 7."),
         ("decision", ("decision", "models", 1, "expected"), -0.5, "`expected` of .* must be from 0 to 1 .got -0.5."),
@@ -196,9 +189,6 @@ def test_a_word_that_stands_nowhere_is_refused(saved, span, tmp_path):
         ("evaluation", ("header", "probe"), 13, "`probe` must be from 1 to 12, the rows of the table .got 13."),
     ],
 )
-def test_a_number_that_cannot_be_right_is_named(saved, mode, path, value, said, tmp_path):
+def test_a_number_that_cannot_be_right_is_named(saved, mode, path, value, reason, tmp_path):
     """A share beyond 0 and 1, an interval that ends before it begins, and more rows than the table has."""
-    file = tmp_path / "run.json"
-    file.write_text(json.dumps(changed(saved[mode], path, value)))
-    with pytest.raises(DataError, match=f"is no whole ranking: .*{said}"):
-        Ranking.load(file)
+    check_refused(tmp_path, changed(saved[mode], path, value), f"is no whole ranking: .*{reason}")

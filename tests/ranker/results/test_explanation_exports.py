@@ -50,8 +50,8 @@ def test_records_for_captum_hold_what_its_picture_shows(explanation):
     assert len(records) == 2
     for reading, record in zip(explanation.readings, records, strict=True):
         assert isinstance(record, visualization.VisualizationDataRecord)
-        shown = (record.pred_class, record.true_class, record.attr_class)
-        assert shown == (reading.predicted, explanation.label, explanation.toward)
+        classes = (record.pred_class, record.true_class, record.attr_class)
+        assert classes == (reading.predicted, explanation.label, explanation.toward)
         assert record.pred_prob == reading.probability
         scores = [word.score for word in reading.words if word.score is not None]
         assert record.attr_score == pytest.approx(sum(scores))
@@ -62,7 +62,7 @@ def test_records_for_captum_hold_what_its_picture_shows(explanation):
 
 
 def test_scores_that_do_not_add_up_are_refused_by_shap(models):
-    """Its plots would state a sum that is none of the model's; captum's picture takes any scores."""
+    """Plots would state a sum that is none of the model's; captum's picture takes any scores."""
     rows = load_set("hans-sub", limit=10)
     explanation = explain(models[-1:], rows.examples[0], task=rows.task, evidence=Evidence("occlusion"))
     with refuses(UsageError, option="attribution", value="occlusion", allowed=("shap", "ig")):

@@ -17,11 +17,11 @@ from ranker.scoring.evaluation import evaluate
 @pytest.fixture(scope="module")
 def evaluation():
     """An evaluation with families, a designed factor and a hole."""
-    made = suite()
-    values = made.values.copy()
+    table = suite()
+    values = table.values.copy()
     values[0, 2, 3] = np.nan
-    made = dataclasses.replace(made, values=values, dropped={"INDEX-DIFF": {"undefined": 1}})
-    return by.evaluated(made, "<five>", families=["a", "a", "b", "b", "b"], designed="INDEX-DIFF")
+    table = dataclasses.replace(table, values=values, dropped={"INDEX-DIFF": {"undefined": 1}})
+    return by.evaluated(table, "<five>", families=["a", "a", "b", "b", "b"], designed="INDEX-DIFF")
 
 
 @pytest.fixture(scope="module")
@@ -36,10 +36,10 @@ def of_parts():
     return dataclasses.replace(by.toy_parts(), examples=())
 
 
-@pytest.mark.parametrize("which", ["evaluation", "decided", "of_parts"])
-def test_what_is_saved_is_loaded(which, request, tmp_path):
+@pytest.mark.parametrize("fixture_name", ["evaluation", "decided", "of_parts"])
+def test_what_is_saved_is_loaded(fixture_name, request, tmp_path):
     """Every field comes back as it was; factors keep their declarations, not their functions."""
-    ranking = request.getfixturevalue(which)
+    ranking = request.getfixturevalue(fixture_name)
     ranking.save(tmp_path / "ranking.json")
     back = Ranking.load(tmp_path / "ranking.json")
     for field in dataclasses.fields(Ranking):
@@ -47,8 +47,8 @@ def test_what_is_saved_is_loaded(which, request, tmp_path):
             assert getattr(back, field.name) == getattr(ranking, field.name), field.name
     assert back.to_dict() == ranking.to_dict()
     assert np.array_equal(back.table.values, ranking.table.values, equal_nan=True)
-    assert (back.table.truth is None) == (ranking.table.truth is None) == (which != "evaluation")
-    assert which != "evaluation" or np.array_equal(back.table.truth, ranking.table.truth)
+    assert (back.table.truth is None) == (ranking.table.truth is None) == (fixture_name != "evaluation")
+    assert fixture_name != "evaluation" or np.array_equal(back.table.truth, ranking.table.truth)
     for field in ("models", "examples", "metric", "dropped"):
         assert getattr(back.table, field) == getattr(ranking.table, field), field
     assert [method.name for method in back.table.methods] == [method.name for method in ranking.table.methods]
@@ -58,11 +58,11 @@ def test_what_is_saved_is_loaded(which, request, tmp_path):
 
 
 def test_examples_are_saved_with_the_run(tmp_path):
-    """What the models saw in them comes back to the last digit; a factor's function does not."""
+    """Texts and scores of examples come back to the last digit; a factor's function does not."""
     toy().save(tmp_path / "r.json")
-    (back,), (kept,) = Ranking.load(tmp_path / "r.json").examples, toy().examples
-    assert back.to_dict() == kept.to_dict()
-    assert (back.readings, back.example, back.designed) == (kept.readings, kept.example, kept.designed)
+    (back,), (original,) = Ranking.load(tmp_path / "r.json").examples, toy().examples
+    assert back.to_dict() == original.to_dict()
+    assert (back.readings, back.example, back.designed) == (original.readings, original.example, original.designed)
     with pytest.raises(NotImplementedError):
         back.factors[0].score(None, None)
 
@@ -78,13 +78,15 @@ def test_the_schema_is_json_without_nan(evaluation, decided):
     """Undefined numbers are null, and all accuracies are fractions."""
     for ranking in (evaluation, decided):
         json.dumps(ranking.to_dict(), allow_nan=False)
-    whole = evaluation.to_dict()
-    assert list(whole) == ["schema_version", "header", "evaluation"]
+    as_dict = evaluation.to_dict()
+    assert list(as_dict) == ["schema_version", "header", "evaluation"]
     assert list(decided.to_dict()) == ["schema_version", "header", "decision"]
-    assert whole["schema_version"] == 2
-    found = whole["evaluation"]
-    assert {"name", "kind", "pairwise_accuracy", "ci_low", "ci_high", "difference"} <= set(found["methods"][0])
-    assert {"a", "b", "method", "accuracy"} <= set(found["pairs"][0])
+    assert as_dict["schema_version"] == 2
+    evaluation_part = as_dict["evaluation"]
+    assert {"name", "kind", "pairwise_accuracy", "ci_low", "ci_high", "difference"} <= set(
+        evaluation_part["methods"][0]
+    )
+    assert {"a", "b", "method", "accuracy"} <= set(evaluation_part["pairs"][0])
 
 
 def test_pairs_are_rows(evaluation, decided):
@@ -92,13 +94,13 @@ def test_pairs_are_rows(evaluation, decided):
     pairs = evaluation.evaluation.pairs
     assert len(pairs) == 10 * len(evaluation.evaluation.methods)
     assert all(pair.gap > 0 for pair in pairs)
-    found = decided.decision
-    assert [len(row) for row in found.p_beats] == [5] * 5
-    assert all(0 <= p <= 1 for row in found.p_beats for p in row)
+    decision = decided.decision
+    assert [len(row) for row in decision.p_beats] == [5] * 5
+    assert all(0 <= p <= 1 for row in decision.p_beats for p in row)
 
 
 def test_each_mode_has_its_question_and_refuses_the_other(evaluation, decided):
-    """What was not asked is a wrong argument, in one line; methods are an evaluation's."""
+    """A question of the other mode is a wrong argument, in one line; methods are an evaluation's."""
     assert (evaluation.mode, decided.mode) == ("evaluation", "decision")
     assert (evaluation.evaluation, decided.decision) == (evaluation.found, decided.found)
     with refuses(UsageError, value="evaluation"):
@@ -119,35 +121,35 @@ def test_a_decision_says_in_a_word_which_model(evaluation, decided):
 
 def test_notes_and_the_command_of_a_run():
     """Notes of rows and models come before those of what was found; a run says which command made it."""
-    made = by.with_found(by.with_header(toy(), notes=("First.",)), notes=("Second.",))
-    assert made.notes == ("First.", "Second.")
-    again = made.made_by("rank-models --ood hans-sub")
+    noted = by.with_found(by.with_header(toy(), notes=("First.",)), notes=("Second.",))
+    assert noted.notes == ("First.", "Second.")
+    again = noted.made_by("rank-models --ood hans-sub")
     assert again.header.provenance.command == "rank-models --ood hans-sub"
     assert again.made_by(None).header.provenance.to_dict().get("command") is None
-    assert again.found == made.found
+    assert again.found == noted.found
 
 
 def test_models_that_a_decision_cannot_tell_apart():
     """By their place in the order, whichever is the better one."""
-    found = toy_decision().decision
-    assert found.names == ("bert_large", "bert_base", "lstm")
-    assert [found.tied(i) for i in range(3)] == [["bert_base"], ["bert_large"], []]
+    decision = toy_decision().decision
+    assert decision.names == ("bert_large", "bert_base", "lstm")
+    assert [decision.tied(i) for i in range(3)] == [["bert_base"], ["bert_large"], []]
 
 
 def test_pandas_tables_have_a_row_a_method_or_a_model(evaluation, decided):
     """The index is the name; the columns are the fields."""
     assert evaluation.to_frame().loc["ACC", "pairwise_accuracy"] == evaluation.method("ACC").pairwise_accuracy
-    table, found = decided.to_frame(), decided.decision
-    assert list(table.index) == list(found.names)
+    table, decision = decided.to_frame(), decided.decision
+    assert list(table.index) == list(decision.names)
     for column in ("score", "outcome", "low", "high", "p_best"):
-        assert list(table[column]) == [getattr(model, column) for model in found.models]
-    first = [other for other, p in zip(found.names, found.p_beats[0], strict=True) if 0.1 < p < 0.9]
+        assert list(table[column]) == [getattr(model, column) for model in decision.models]
+    first = [other_name for other_name, p in zip(decision.names, decision.p_beats[0], strict=True) if 0.1 < p < 0.9]
     assert table["tied"].iloc[0] == ", ".join(first[1:])
     assert set(table["method"]) == {"ACC+TIES"}
 
 
 def test_a_factor_is_written_in_a_line():
-    """What a shell shows of it, alone or among the defaults of a function."""
+    """A shell shows one line, alone or among the defaults of a function."""
     assert repr(BUILTIN["ACC"]) == "<factor ACC>"
 
 
@@ -164,15 +166,12 @@ HEADER = '"header": {"ood": "hans-sub", "suite": "two", "probe": 1, "seed": 0}'
 @pytest.mark.parametrize(
     ("text", "version", "allowed"),
     [
-        ("no json", None, ()),
-        ("[]", None, (2,)),
-        ('{"schema_version": 9}', 9, (2,)),
-        ('{"schema_version": 1}', 1, (2,)),
-        ('{"schema_version": 2}', None, ()),
+        ("no json", None, ()), ("[]", None, (2,)), ('{"schema_version": 9}', 9, (2,)),
+        ('{"schema_version": 1}', 1, (2,)), ('{"schema_version": 2}', None, ()),
         (f'{{"schema_version": 2, {HEADER}}}', None, ()),
         (f'{{"schema_version": 2, {HEADER}, "decision": null}}', None, ()),
     ],
-)
+)  # fmt: skip
 def test_a_file_that_is_no_ranking(text, version, allowed, tmp_path):
     """The error names the file, and a schema that is another."""
     path = tmp_path / "r.json"
@@ -186,10 +185,10 @@ def test_a_ranking_of_no_models_is_none(evaluation, decided, tmp_path):
     path = tmp_path / "r.json"
     for ranking in (evaluation, decided):
         ranking.save(path)
-        whole = json.loads(path.read_text())
-        lists = whole[ranking.mode]
+        report = json.loads(path.read_text())
+        lists = report[ranking.mode]
         lists |= {name: [] for name, value in lists.items() if isinstance(value, list)}
-        path.write_text(json.dumps(whole))
+        path.write_text(json.dumps(report))
         with refuses(DataError, place=path):
             Ranking.load(path)
 

@@ -1,13 +1,13 @@
-"""What every result shows of itself: in a shell, in a notebook, as a table."""
+"""Every result shows itself: in a shell, in a notebook, as a table."""
 
 import dataclasses
 import json
 import sys
-from html.parser import HTMLParser
 
 import pandas as pd
 import pytest
 import test_report_formats as by
+from goldens import PageReader
 from test_evaluation import suite
 from test_report_formats import toy, toy_decision
 
@@ -38,8 +38,8 @@ def several():
     means = (Mean("a", 0.75, 0.51, 0.9), Mean("b", 0.5, None, None))
     gaps, names = (Gap("a", "b", 0.25, 0.1, 0.05, 0.45, 0.02),), (HOSTILE, "sst2")
     parts = [Part(name, "task", "acc", (name,), 20, means, gaps) for name in names]
-    whole = Part("all tasks", "macro", "acc", names, 40, means, gaps)
-    return OverTasks(("a", "b"), (*parts, whole), {}, failures={"rte": "it is gone"})
+    macro_part = Part("all tasks", "macro", "acc", names, 40, means, gaps)
+    return OverTasks(("a", "b"), (*parts, macro_part), {}, failures={"rte": "it is gone"})
 
 
 def made():
@@ -77,23 +77,6 @@ def made():
 MADE = made()
 
 
-class Seen(HTMLParser):
-    """Which tags a page has, and how often."""
-
-    def __init__(self, page):
-        super().__init__()
-        self.tags, self.text = [], []
-        self.feed(page)
-
-    def handle_starttag(self, tag, attributes):
-        """A tag."""
-        self.tags.append(tag)
-
-    def handle_data(self, data):
-        """A text."""
-        self.text.append(data)
-
-
 def kinds(base=Result):
     """Every class of a result."""
     return {kind for child in base.__subclasses__() for kind in (child, *kinds(child))}
@@ -101,7 +84,7 @@ def kinds(base=Result):
 
 def test_every_kind_of_result_is_here():
     """A new kind of result is shown in these tests, too."""
-    assert kinds() == {type(result) for result in MADE.values()}
+    assert kinds() == {type(example) for example in MADE.values()}
 
 
 @pytest.mark.parametrize("name", MADE)
@@ -116,22 +99,22 @@ def test_a_shell_shows_the_answer(name):
 @pytest.mark.parametrize("name", MADE)
 def test_a_frame_has_a_row_for_each_thing(name):
     """The same rows as without pandas, told apart by the index; a mapping is a column for each key, so all is plain."""
-    result = MADE[name]
-    rows, frame = result.to_rows(), result.to_frame()
+    example = MADE[name]
+    rows, frame = example.to_rows(), example.to_frame()
     json.dumps(rows, allow_nan=False)
     assert isinstance(frame, pd.DataFrame)
     assert len(frame) == len(rows)
-    columns = list(frame.reset_index(drop=not result.index).columns)
+    columns = list(frame.reset_index(drop=not example.index).columns)
     plain = [column for column, value in (rows[0] if rows else {}).items() if not isinstance(value, dict)]
     assert [column for column in columns if ": " not in column or column in plain] == plain
     assert not any(isinstance(cell, (dict, list, tuple)) for column in frame for cell in frame[column])
     assert frame.index.is_unique
-    assert [name for name in frame.index.names if name] == list(result.index)
+    assert [name for name in frame.index.names if name] == list(example.index)
 
 
 @pytest.mark.parametrize("name", MADE)
 def test_without_pandas_one_line_says_what_to_install(name, monkeypatch):
-    """It is no requirement."""
+    """Pandas is no requirement."""
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(UsageError):
         MADE[name].to_frame()
@@ -140,13 +123,13 @@ def test_without_pandas_one_line_says_what_to_install(name, monkeypatch):
 @pytest.mark.parametrize("name", MADE)
 def test_a_notebook_shows_the_answer_and_a_small_table(name):
     """Texts of others are texts, and never tags; every row has a cell for each column."""
-    result = MADE[name]
-    page = Seen(result._repr_html_())
-    rows = result.in_words()
-    assert set(page.tags) <= {"table", "caption", "br", "tr", "th", "td", "p", "code"}
-    assert page.tags.count("tr") == 1 + min(len(rows), base.MAX_NOTEBOOK_ROWS)
-    assert page.tags.count("td") == min(len(rows), base.MAX_NOTEBOOK_ROWS) * page.tags.count("th")
-    assert "".join(page.text).startswith(repr(result).replace("\n", ""))
+    example = MADE[name]
+    page = PageReader(example._repr_html_())
+    rows, tags = example.in_words(), [tag for tag, _ in page.tags]
+    assert set(tags) <= {"table", "caption", "br", "tr", "th", "td", "p", "code"}
+    assert tags.count("tr") == 1 + min(len(rows), base.MAX_NOTEBOOK_ROWS)
+    assert tags.count("td") == min(len(rows), base.MAX_NOTEBOOK_ROWS) * tags.count("th")
+    assert page.text.startswith(repr(example).replace("\n", ""))
     assert {tuple(row) for row in rows} == {tuple(rows[0])}
 
 
@@ -160,37 +143,37 @@ def test_a_notebook_shows_the_first_rows_of_many(monkeypatch):
 
 
 def test_the_answer_of_a_decision():
-    """What to take, which model is first, and how sure that is."""
-    found = toy_decision().decision
-    name, near = found.models[0].name, found.models[0].p_near_best
-    said = repr(found).splitlines()
-    assert said[0] == found.choice.text == f"Cannot say yet: {name} leads"
-    assert said[1] == f"first by {found.method}: {name}; P(within a point of the best) {100 * near:.1f} %"
-    assert repr(toy_decision()).splitlines()[1:] == said
+    """The answer says what to take, which model is first, and how sure that is."""
+    decision = toy_decision().decision
+    name, near = decision.models[0].name, decision.models[0].p_near_best
+    lines = repr(decision).splitlines()
+    assert lines[0] == decision.choice.text == f"Cannot say yet: {name} leads"
+    assert lines[1] == f"first by {decision.method}: {name}; P(within a point of the best) {100 * near:.1f} %"
+    assert repr(toy_decision()).splitlines()[1:] == lines
 
 
 def test_what_speaks_against_the_first_is_said():
     """As in the report: the first of the order stays the answer, with the model that the labels speak for."""
-    found = toy_decision().decision
-    better = dataclasses.replace(found, p_beats=((0.5, 0.05, 0.5), (0.95, 0.5, 0.95), (0.5, 0.05, 0.5)))
-    assert (found.against, better.against) == (0, 1)
-    assert repr(better).splitlines()[0].endswith(f", but the labels speak for {found.names[1]}")
+    decision = toy_decision().decision
+    better = dataclasses.replace(decision, p_beats=((0.5, 0.05, 0.5), (0.95, 0.5, 0.95), (0.5, 0.05, 0.5)))
+    assert (decision.against, better.against) == (0, 1)
+    assert repr(better).splitlines()[0].endswith(f", but the labels speak for {decision.names[1]}")
 
 
 def test_the_answer_of_an_evaluation():
     """The best method beside the metric, never one that sees no label; which models are truly best."""
-    found = MADE["found of methods"]
-    best, metric = found.best, found.method("ACC")
-    assert repr(found) == (
+    of_methods = MADE["found of methods"]
+    best, metric = of_methods.best, of_methods.method("ACC")
+    assert repr(of_methods) == (
         f"{best.name} puts two models right {100 * best.pairwise_accuracy:.1f} % of the time "
         f"(ACC {100 * metric.pairwise_accuracy:.1f} %; picked after the fact)\n"
         "truly best: m4, ACC 95.0 %"
     )
-    others = tuple(dataclasses.replace(one, kind="label-free") for one in found.methods if one.name != "ACC")
-    alone = dataclasses.replace(found, methods=(metric, *others))
+    label_free = tuple(dataclasses.replace(m, kind="label-free") for m in of_methods.methods if m.name != "ACC")
+    alone = dataclasses.replace(of_methods, methods=(metric, *label_free))
     assert repr(alone).startswith(f"ACC puts two models right {100 * metric.pairwise_accuracy:.1f} % of the time, and ")
     coin = dataclasses.replace(metric, pairwise_accuracy=0.5)
-    assert repr(dataclasses.replace(found, methods=(coin,))).startswith("no method beats chance\n")
+    assert repr(dataclasses.replace(of_methods, methods=(coin,))).startswith("no method beats chance\n")
 
 
 def test_the_answer_names_models_that_failed():
@@ -202,13 +185,13 @@ def test_the_answer_names_models_that_failed():
 
 
 def test_the_answer_of_a_comparison():
-    """What is not as it was."""
+    """The answer says what has changed."""
     assert repr(MADE["comparison of decisions"]).splitlines()[1] == "nothing"
     assert repr(MADE["comparison of evaluations"]).splitlines()[1] == "1 setting differs"
 
 
 def test_the_answer_of_several_tasks():
-    """How far the first is above the second over all of them; tasks that could not be decided are named."""
+    """The answer says how far the first is above the second over all tasks, and names those without a decision."""
     assert repr(MADE["several tasks"]) == (
         "2 models on 2 tasks: Cannot say yet: a leads\na is 25.0 points above b, p 0.020\nfailed: rte"
     )

@@ -19,17 +19,17 @@ def slow_down(file: str) -> None:
     """Make each forward pass last as long as its rows demand, and note its rows."""
     inner, call, depth = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND), PreTrainedModel.__call__, [0]
 
-    def slow(network, *values, **named):
+    def slow(network, *values, **options):
         depth[0] += 1
         try:
-            found = call(network, *values, **named)
+            output = call(network, *values, **options)
         finally:
             depth[0] -= 1
         if not depth[0]:  # a network may be made of several
-            given = [*values, *(value for value in named.values() if hasattr(value, "shape"))]
-            time.sleep(SECONDS_A_ROW * len(given[0]))
-            os.write(inner, f"{time.monotonic()} {len(given[0])}\n".encode())
-        return found
+            inputs = [*values, *(value for value in options.values() if hasattr(value, "shape"))]
+            time.sleep(SECONDS_A_ROW * len(inputs[0]))
+            os.write(inner, f"{time.monotonic()} {len(inputs[0])}\n".encode())
+        return output
 
     PreTrainedModel.__call__ = slow
     LoadedNetwork.window = lambda network, passes=1: WINDOW

@@ -1,13 +1,11 @@
 """Whole runs in which tags and spans are attributed: factors, the store, and explanations."""
 
 import json
-from html.parser import HTMLParser
-from importlib import metadata
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from conftest import make_checkpoint
+from goldens import PageReader
 from refusals import refuses
 from tag_guest import Tagger, WeighedTask, Weigher, tags_of, weight
 from tag_guest import TagTask as PlainTask
@@ -32,24 +30,16 @@ from ranker.runtime.upkeep import verify
 from ranker.scoring.score import UNATTRIBUTED
 from ranker.sources.hf.extractors import SpanExtractor
 from ranker.sources.hf.taggers import Tagger as HFTagger
-from ranker.tasks import base
 from ranker.tasks.tags import TagTask
 from ranker.tasks.texts import SpanTask
+
+pytestmark = pytest.mark.usefixtures("registered_tags")
 
 TAGS = ("O", "B-PER", "I-PER", "B-LOC", "I-LOC")
 TASK = WeighedTask("tags")
 TEXTS = [f"{a} saw {b} near it" for a in ("ann", "bob", "cat", "dan") for b in ("apes", "bats", "dogs")]
 ROWS = [Example(str(n), (text,), tags_of("a", Example("", (text,)))) for n, text in enumerate(TEXTS)]
 GENERIC = [BUILTIN["CONCENTRATION"], BUILTIN["STOP-SHARE"]]
-
-
-@pytest.fixture(autouse=True)
-def registered(monkeypatch):
-    """The kind of the toys' answers, as an installed package registers it."""
-    find, point = metadata.entry_points, SimpleNamespace(name="word-tags", value="tag_guest:Tags")
-    monkeypatch.setattr(
-        metadata, "entry_points", lambda group: [point] if group == base.ANSWERS_GROUP else find(group=group)
-    )
 
 
 def weighers(tmp_path, *names):
@@ -64,9 +54,9 @@ def dataset(rows=ROWS):
 
 def test_a_decision_measures_factors_of_the_prediction(tmp_path):
     """Of words that weigh w in a sum, w is the score: the factors are known; the others say why they are left out."""
-    shown = Runtime(store=tmp_path / "store")
+    runtime = Runtime(store=tmp_path / "store")
     evidence = Evidence(factors=[*GENERIC, BUILTIN["CONTENT-TRUE"], BUILTIN["CONF"], BUILTIN["SUM-DIFF"]])
-    ranking = decide(weighers(tmp_path, "a", "b"), dataset(), evidence=evidence, runtime=shown)
+    ranking = decide(weighers(tmp_path, "a", "b"), dataset(), evidence=evidence, runtime=runtime)
     table = ranking.table
     assert ranking.header.attribution == "shap"
     assert [method.name for method in table.methods] == ["EXACT", "CONCENTRATION", "STOP-SHARE"]
@@ -82,7 +72,7 @@ def test_a_decision_measures_factors_of_the_prediction(tmp_path):
     quality = ranking.header.quality["a"]
     assert (quality.over_tolerance, quality.truncated, quality.error_median) == (0, 0, pytest.approx(0, abs=1e-12))
     encoded = (tmp_path / "encoded").read_text()
-    again = decide(weighers(tmp_path, "a", "b"), dataset(), evidence=evidence, runtime=shown)
+    again = decide(weighers(tmp_path, "a", "b"), dataset(), evidence=evidence, runtime=runtime)
     np.testing.assert_array_equal(again.table.values, table.values)
     assert (tmp_path / "encoded").read_text() == encoded
 
@@ -119,7 +109,7 @@ def test_nothing_is_attributed_unasked(tmp_path):
 @pytest.mark.more
 @pytest.mark.parametrize("executor", [Serial(), Processes(2)])
 def test_attributions_are_stored_beside_answers(tmp_path, executor):
-    """They come back as they were, from this process or another, and a second run encodes no row."""
+    """Attributions come back as they were, from this process or another, and a second run encodes no row."""
     requests = [[Request(ROWS), Request(ROWS, SHAPSettings())]]
     runtime = Runtime(store=tmp_path / "store", executor=executor, progress=silent)
     for _ in range(2):
@@ -191,21 +181,8 @@ def extractor(tmp_path_factory):
     )
 
 
-class Text(HTMLParser):
-    """The text of a page."""
-
-    def __init__(self, page):
-        super().__init__()
-        self.text = ""
-        self.feed(page)
-
-    def handle_data(self, data):
-        """Collect."""
-        self.text += data
-
-
 def shown(rank_models, *flags):
-    """What `explain` prints."""
+    """Print what `explain` prints."""
     status, out, _ = rank_models("explain", *flags)
     assert not status
     return out
@@ -244,7 +221,7 @@ def test_explain_shows_tags_and_spans_in_every_format(tagger, extractor, files, 
         assert (reading["predicted"], reading["probabilities"]) == (task.show(predicted, example.segments), {})
         scores = [word["score"] for word in reading["words"] if word["span"]]
         assert scores == pytest.approx(attribution.word_scores.tolist())
-        text, page = shown(rank_models, *common), Text(shown(rank_models, *common, "--format", "html")).text
+        text, page = shown(rank_models, *common), PageReader(shown(rank_models, *common, "--format", "html")).text
         for part in (f"{row}: {reference}", reading["predicted"], task.outputs[0]):
             assert part in " ".join(text.split())
             assert part in " ".join(page.split())

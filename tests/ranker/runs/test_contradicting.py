@@ -22,34 +22,34 @@ ANSWERS = [(0, "no"), (1, "yes"), (1, "no"), (2, "no"), (1, "yes")]
 
 def decided(answers, method=None):
     """Scores by name, and P(A > B) of each two."""
-    rows = [POOL[at] | {"label": label, "annotator": str(who)} for who, (at, label) in enumerate(answers)]
-    found = decide(MODELS, rows, pool=UNANSWERED, method=method).decision
-    at = [found.names.index(word) for word in WORDS]
-    return [found.models[n].score for n in at], np.array(found.p_beats)[np.ix_(at, at)]
+    rows = [POOL[place] | {"label": label, "annotator": str(person)} for person, (place, label) in enumerate(answers)]
+    decision = decide(MODELS, rows, pool=UNANSWERED, method=method).decision
+    places = [decision.names.index(word) for word in WORDS]
+    return [decision.models[n].score for n in places], np.array(decision.p_beats)[np.ix_(places, places)]
 
 
 def test_answers_that_contradict_each_other_say_the_same_in_any_order():
     """A row that several labelled has noisy readings of one label, whichever comes last."""
     score, beats = decided(ANSWERS)
     for order in itertools.islice(itertools.permutations(ANSWERS), 1, 120, 23):
-        other = decided(order)
-        assert (other[0], other[1].tolist()) == (score, beats.tolist())
+        other_decision = decided(order)
+        assert (other_decision[0], other_decision[1].tolist()) == (score, beats.tolist())
     settled = decided([(0, "no"), (1, "yes"), (2, "no")])[0]
     assert score != pytest.approx(settled)
 
 
 def test_a_method_that_takes_one_label_a_row_has_the_first_of_them():
     """And the mean of the outcomes, whichever of the labels comes last; the same answer twice counts once."""
-    shown = []
+    calls = []
 
     def first_row(pool, targets, rows):
-        shown.append((targets.labels[rows[0]].tolist(), targets.outcomes[:, rows[0]].tolist()))
+        calls.append((targets.labels[rows[0]].tolist(), targets.outcomes[:, rows[0]].tolist()))
         return targets.outcomes[:, rows[:, 0]]
 
-    own = PoolMethod("FIRST", "pool", first_row)
+    own_method = PoolMethod("FIRST", "pool", first_row)
     answers = enumerate([*ANSWERS, (2, "yes")])
-    rows = [POOL[at] | {"label": label, "annotator": str(who)} for who, (at, label) in answers]
-    decide(MODELS, rows, pool=UNANSWERED, method="FIRST", evidence=Evidence("none", methods=(own,)))
-    ((labels, outcomes),) = shown
+    rows = [POOL[place] | {"label": label, "annotator": str(person)} for person, (place, label) in answers]
+    decide(MODELS, rows, pool=UNANSWERED, method="FIRST", evidence=Evidence("none", methods=(own_method,)))
+    ((labels, outcomes),) = calls
     assert labels == [0, 0, 0, 0, 0]
     assert outcomes[0] == [1.0, 0.5, 0.5, 0.5, 0.5]

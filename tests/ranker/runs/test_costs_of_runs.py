@@ -25,10 +25,10 @@ PRICES = Prices("EUR", {"priced": Price(1.0, 4.0)})
 PROMPT = 'template = "{text} It was "\n[verbalizers]\npositive = ["good"]\nnegative = ["bad"]\n'
 
 
-def usage(prompt=NONE, output=NONE, seconds=NONE, money=NONE, currency="", **more):
+def usage(prompt=NONE, output=NONE, seconds=NONE, money=NONE, currency="", **options):
     """The usage of two rows, of which nothing is known of the second."""
     amounts = np.array([[value, NONE] for value in (prompt, output, seconds, money)])
-    return RowUsage(amounts, currency=currency, **more)
+    return RowUsage(amounts, currency=currency, **options)
 
 
 def test_means_are_over_the_rows_that_know_it():
@@ -42,7 +42,7 @@ def test_means_are_over_the_rows_that_know_it():
 
 
 def test_prices_in_two_currencies_are_not_compared():
-    """That of the list counts, else that of the first model; the others are left out with a note."""
+    """The list's currency counts, else the first model's; the others are left out with a note."""
     usages = {"priced": usage(100, 5, money=1.0, currency="USD"), "logged": usage(money=2.0, currency="USD")}
     means = mean_usages(usages, PRICES)
     assert (means["priced"].currency, means["logged"].money, means["logged"].currency) == ("EUR", None, "")
@@ -62,11 +62,11 @@ def test_how_seconds_were_measured_is_noted_once():
 
 def lm_logs(folder, *names):
     """Logs of lm-evaluation-harness whose runs state their time."""
-    for at, name in enumerate(names):
-        rows = [choice_row(n, {"q": n}, 0, [-1, -2], acc=float(n > at)) for n in range(40)]
+    for index, name in enumerate(names):
+        rows = [choice_row(n, {"q": n}, 0, [-1, -2], acc=float(n > index)) for n in range(40)]
         lm_log(folder / name, rows)
         counts = {"n-samples": {"small": {"original": 40, "effective": 40}}}
-        results(folder / name, higher={"acc": True}, total_evaluation_time_seconds=f"{20 * (at + 1)}.0", **counts)
+        results(folder / name, higher={"acc": True}, total_evaluation_time_seconds=f"{20 * (index + 1)}.0", **counts)
     return [folder / name for name in names]
 
 
@@ -99,15 +99,15 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("options", "named"), WRONG)
-def test_a_wrong_preference_is_a_line(tmp_path, monkeypatch, rank_models, options, named):
-    """Which names the option, or the file, and exits with 2."""
+@pytest.mark.parametrize(("options", "expected"), WRONG)
+def test_a_wrong_preference_is_a_line(tmp_path, monkeypatch, rank_models, options, expected):
+    """The line names the option, or the file, and the status is 2."""
     monkeypatch.chdir(tmp_path)
     lm_logs(tmp_path, "a", "b")
     models = () if "--ood" in options else ("--models", "a", "b")
     status, out, err = rank_models("run", *models, *options)
     assert (status, out, err.count("\n")) == (2, "", 1)
-    assert named in err
+    assert expected in err
 
 
 def test_several_tasks_have_no_cheapest_model(tmp_path, monkeypatch, rank_models):

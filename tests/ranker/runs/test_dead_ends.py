@@ -18,16 +18,8 @@ MOODS = ("müde", "froh")
 
 
 @pytest.fixture
-def run(tmp_path, monkeypatch, rank_models):
-    """`rank-models` in a folder and with a store of its own: arguments -> (exit status, stdout, stderr)."""
-    monkeypatch.setenv("RANK_MODELS_STORE", str(tmp_path / "store"))
-    monkeypatch.chdir(tmp_path)
-    return rank_models
-
-
-@pytest.fixture
 def shares(run):
-    """What each model has right, in percent, by its name."""
+    """List each model's share of right answers, in percent, by its name."""
 
     def call(*arguments):
         status, out, err = run(*arguments, "--format", "json")
@@ -43,10 +35,10 @@ def saved(path, *lines):
     return path
 
 
-def refusal(result, status=2):
+def refusal(outcome, status=2):
     """The line that a run was refused with."""
-    assert result[0] == status, result
-    return " ".join(result[2].split()).removeprefix("rank-models: ")
+    assert outcome[0] == status, outcome
+    return " ".join(outcome[2].split()).removeprefix("rank-models: ")
 
 
 def as_letters_and_accents(text):
@@ -60,13 +52,16 @@ def as_letters_and_accents(text):
 def test_labels_that_look_alike_are_one_label(shares, tmp_path):
     """A label is the same with its accents in one character or two, in rows, answers, and label maps."""
     rows = [f"{n},Row {n}.,{MOODS[n % 2] if n % 3 else as_letters_and_accents(MOODS[n % 2])}" for n in range(8)]
-    data = saved(tmp_path / "rows.csv", "id,text,label", *rows)
+    rows_file = saved(tmp_path / "rows.csv", "id,text,label", *rows)
     composed = saved(tmp_path / "a.csv", "id,prediction", *(f"{n},{MOODS[n % 2]}" for n in range(8)))
     apart = saved(tmp_path / "b.csv", "id,prediction", *(f"{n},{as_letters_and_accents(MOODS[0])}" for n in range(8)))
     mapped = saved(tmp_path / "c.csv", "id,prediction", *(f"{n},{'tm'[n % 2]}" for n in range(8)))
-    assert shares("--data", data, "--models", composed, apart) == {"a": 100.0, "b": 50.0}
+    assert shares("--data", rows_file, "--models", composed, apart) == {"a": 100.0, "b": 50.0}
     label_map = json.dumps({"t": as_letters_and_accents(MOODS[0]), "m": MOODS[1]})
-    assert shares("--data", data, "--models", composed, mapped, "--label-map", label_map) == {"a": 100.0, "c": 100.0}
+    assert shares("--data", rows_file, "--models", composed, mapped, "--label-map", label_map) == {
+        "a": 100.0,
+        "c": 100.0,
+    }
 
 
 def test_a_table_with_the_truth_has_each_label_once(shares, tmp_path):
@@ -140,41 +135,41 @@ def test_which_of_two_lists_holds_the_rows_is_a_question(run, tmp_path):
 
 def test_a_quote_that_is_not_closed_is_named_by_its_line(tmp_path):
     """The line is that on which it opens, not that of the end of the file."""
-    data = saved(
+    rows_file = saved(
         tmp_path / "rows.csv", "text,label", '"Two', 'lines",good', '"It said ""no""",bad', '"Open,good', "A,bad"
     )
-    with refuses(DataError, place=f"{data}, line 5"):
-        read(data)
+    with refuses(DataError, place=f"{rows_file}, line 5"):
+        read(rows_file)
 
 
 # ---- arrays
 
 
-def as_arrays(folder, *more):
+def as_arrays(folder, *flags):
     """Two files of ``np.savez`` with two classes: logits, and what else is given."""
     files = []
     for name, answers in SAID.items():
         files.append(folder / f"{name}.npz")
         logits = np.array([[1.5, -1.0] if answer == "bad" else [-2.0, 0.5] for answer in answers])
-        np.savez(files[-1], logits, *more)
+        np.savez(files[-1], logits, *flags)
     return files
 
 
 TRUE = np.array([int(label == "good") for label in LABELS])
 
 
-@pytest.mark.parametrize("named", [(), ("--prediction", "arr_0", "--truth", "arr_1")])
-def test_what_trainers_return_is_read(shares, tmp_path, named):
+@pytest.mark.parametrize("flags", [(), ("--prediction", "arr_0", "--truth", "arr_1")])
+def test_what_trainers_return_is_read(shares, tmp_path, flags):
     """`np.savez(file, *trainer.predict(rows))` names its arrays by their order; the third is an object of metrics."""
     files = as_arrays(tmp_path, TRUE, {"test_loss": 0.5})
-    assert shares("--models", *files, *named) == SHARES
+    assert shares("--models", *files, *flags) == SHARES
 
 
 def test_what_trainers_return_without_labels_is_read(shares, tmp_path):
     """Without labels, the second array is None."""
     files = as_arrays(tmp_path, None, {"test_loss": 0.5})
-    data = saved(tmp_path / "rows.csv", "text,label", *(f"Row {n}.,{label}" for n, label in enumerate(LABELS)))
-    assert shares("--data", data, "--models", *files) == SHARES
+    rows_file = saved(tmp_path / "rows.csv", "text,label", *(f"Row {n}.,{label}" for n, label in enumerate(LABELS)))
+    assert shares("--data", rows_file, "--models", *files) == SHARES
 
 
 def test_two_arrays_of_labels_are_not_guessed_at(run, tmp_path):
@@ -188,12 +183,12 @@ def test_two_arrays_of_labels_are_not_guessed_at(run, tmp_path):
 
 def annotation(*choices, **facts):
     """An annotation as Label Studio writes it."""
-    result = [{"type": "choices", "value": {"choices": [*choices]}}] if choices else []
-    return {"id": 1, "completed_by": 1, "was_cancelled": False, "result": result, **facts}
+    selections = [{"type": "choices", "value": {"choices": [*choices]}}] if choices else []
+    return {"id": 1, "completed_by": 1, "was_cancelled": False, "result": selections, **facts}
 
 
 def test_the_ground_truth_of_a_task_decides(tmp_path):
-    """Where annotations are marked as ground truth, the others of the task are left out."""
+    """Annotations that are marked as ground truth count, and the others of the task do not."""
     tasks = [
         {"data": {"text": "Fine."}, "annotations": [annotation("bad"), annotation("good", ground_truth=True)]},
         {"data": {"text": "Dull."}, "annotations": [annotation("bad"), annotation("good")]},
@@ -207,7 +202,7 @@ def test_the_ground_truth_of_a_task_decides(tmp_path):
 
 
 def test_a_row_with_several_labels_is_counted(tmp_path, caplog):
-    """It counts as unlabelled, as long as most rows have one label."""
+    """A row with several labels counts as unlabelled, as long as most rows have one label."""
     tasks = [
         {"data": {"text": f"{n}."}, "annotations": [annotation(*labels)]} for n, labels in enumerate(["ab", "a", "b"])
     ]
@@ -219,7 +214,7 @@ def test_a_row_with_several_labels_is_counted(tmp_path, caplog):
 
 
 def test_rows_that_mostly_have_several_labels_are_refused(tmp_path):
-    """They are of a task with several labels a row, which is not read."""
+    """Rows of a task with several labels a row are not read."""
     lines = [json.dumps({"text": f"{n}.", "label": [*labels]}) for n, labels in enumerate(["ab", "ab", "b"])]
     with refuses(DataError, value=["a", "b"]):
         read_sheet(saved(tmp_path / "rows.jsonl", *lines))
@@ -240,9 +235,9 @@ def scored(folder, column, truth="y_true", labels=TRUE):
     return files
 
 
-def right_by(path, **said):
+def right_by(path, **options):
     """The share of rows that each model of a table has right, in percent."""
-    table = understood(path, task=None, **said)
+    table = understood(path, task=None, **options)
     truth = table.bundled_rows.truth
     return {model.name: round(100 * float(np.mean(model.correct(truth))), 1) for model in table.models}
 
@@ -280,12 +275,12 @@ def test_the_question_about_a_score_has_an_answer(tmp_path):
 
 def test_rows_of_numbers_judge_one_score(shares, tmp_path):
     """So it is where the truth has its own file, though no file of scores names a label."""
-    data = saved(tmp_path / "rows.csv", "id,text,label", *(f"r{n},Row {n}.,{label}" for n, label in enumerate(TRUE)))
+    rows = saved(tmp_path / "rows.csv", "id,text,label", *(f"r{n},Row {n}.,{label}" for n, label in enumerate(TRUE)))
     files = [
         saved(tmp_path / f"{name}.csv", "id,proba", *(f"r{n},{score}" for n, score in enumerate(scores)))
         for name, scores in PROBABILITIES.items()
     ]
-    assert shares("--data", data, "--models", *files) == SHARES
+    assert shares("--data", rows, "--models", *files) == SHARES
 
 
 def test_three_classes_have_no_single_score(tmp_path):
@@ -312,12 +307,12 @@ def test_what_is_worse_than_guessing_comes_first(run, tmp_path):
 def both_ways(folder, **columns):
     """A table with the truth and one model's answers as numbers and as names, in columns of some names."""
     numbers = {"bad": "0", "good": "1", "fine": "2"}
-    truth, said = [*LABELS, "fine"], [*SAID["a"], "fine"]
+    truth, predictions = [*LABELS, "fine"], [*SAID["a"], "fine"]
     cells = {
         columns.get("truth", "label"): [numbers[label] for label in truth],
         columns.get("truth_name", "label_name"): truth,
-        columns.get("answer", "prediction"): [numbers[label] for label in said],
-        columns.get("answer_name", "prediction_name"): said,
+        columns.get("answer", "prediction"): [numbers[label] for label in predictions],
+        columns.get("answer_name", "prediction_name"): predictions,
     }
     rows = zip(*cells.values(), strict=True)
     return saved(folder / "both.csv", ",".join(cells), *map(",".join, rows))
@@ -332,19 +327,19 @@ def both_ways(folder, **columns):
         {"truth": "y_true", "answer": "y_pred", "truth_name": "y_true_name", "answer_name": "y_pred_name"},
     ],
 )
-@pytest.mark.parametrize("named", ["nothing", "numbers", "names", "a number", "a name"])
-def test_labels_as_numbers_and_as_names_are_one_model(tmp_path, columns, named):
+@pytest.mark.parametrize("prediction", ["nothing", "numbers", "names", "a number", "a name"])
+def test_labels_as_numbers_and_as_names_are_one_model(tmp_path, columns, prediction):
     """The file is read by either pair of columns, with the columns named or not."""
     path = both_ways(tmp_path, **columns)
     truth, truth_name, answer, answer_name = path.read_text().split("\n")[0].split(",")
-    said = {
+    predictions = {
         "nothing": {},
         "numbers": {"truth": truth, "prediction": (answer,)},
         "names": {"truth": truth_name, "prediction": (answer_name,)},
         "a number": {"prediction": (answer,)},
         "a name": {"prediction": (answer_name,)},
     }
-    assert [*right_by(path, **said[named]).values()] == [85.7]
+    assert [*right_by(path, **predictions[prediction]).values()] == [85.7]
 
 
 def test_two_models_that_answer_alike_stay_two(tmp_path):
@@ -406,8 +401,8 @@ def test_lines_are_answers_rows_and_labels(shares, tmp_path):
 def test_rows_without_a_head_get_a_hint(run, tmp_path, name):
     """The line says that the names of columns are missing, or how lines are labels."""
     gold = saved(tmp_path / name, "1", "0", "1")
-    said = refusal(run("--data", gold, "--models", saved(tmp_path / "a.csv", "prediction", "1", "0", "1")))
-    assert "`--columns label=text`" in said or "the line that names the columns missing?" in said
+    message = refusal(run("--data", gold, "--models", saved(tmp_path / "a.csv", "prediction", "1", "0", "1")))
+    assert "`--columns label=text`" in message or "the line that names the columns missing?" in message
 
 
 # ---- pools
@@ -415,7 +410,7 @@ def test_rows_without_a_head_get_a_hint(run, tmp_path, name):
 
 def test_a_pool_may_have_ids_alone(run, tmp_path):
     """Files of answers are joined to its rows by id; labelled rows count as without it."""
-    data = saved(tmp_path / "rows.csv", "id,text,label", *(f"r{n},Row {n}.,{label}" for n, label in enumerate(LABELS)))
+    rows = saved(tmp_path / "rows.csv", "id,text,label", *(f"r{n},Row {n}.,{label}" for n, label in enumerate(LABELS)))
     pool = saved(tmp_path / "pool.csv", "id", *(f"p{n}" for n in range(12)))
     files = [
         saved(
@@ -426,7 +421,7 @@ def test_a_pool_may_have_ids_alone(run, tmp_path):
         )
         for name, answers in SAID.items()
     ]
-    status, out, err = run("--data", data, "--models", *files, "--pool", pool, "--format", "json")
+    status, out, err = run("--data", rows, "--models", *files, "--pool", pool, "--format", "json")
     assert status == 0, err
     assert {
         model["name"]: round(100 * model["outcome"], 1) for model in json.loads(out)["decision"]["models"]
@@ -436,14 +431,14 @@ def test_a_pool_may_have_ids_alone(run, tmp_path):
 
 def test_a_pool_of_other_rows_is_refused(run, tmp_path):
     """Read all the same, its labelled rows alone would be the whole domain, and the answer far too sure."""
-    data = saved(tmp_path / "rows.csv", "id,text,label", *(f"r{n},Row {n}.,{label}" for n, label in enumerate(LABELS)))
+    rows = saved(tmp_path / "rows.csv", "id,text,label", *(f"r{n},Row {n}.,{label}" for n, label in enumerate(LABELS)))
     pool = saved(tmp_path / "pool.csv", "id", *(f"p{n}" for n in range(12)))
     files = [
         saved(tmp_path / f"{name}.csv", "id,prediction", *(f"r{n},{label}" for n, label in enumerate(answers)))
         for name, answers in SAID.items()
     ]
-    said = refusal(run("--data", data, "--models", *files, "--pool", pool))
-    assert "no row of the pool without a label has an answer of every model; do their files hold these rows?" in said
+    message = refusal(run("--data", rows, "--models", *files, "--pool", pool))
+    assert "no row of the pool without a label has an answer of every model; do their files hold these rows?" in message
 
 
 def test_tokens_alone_are_rows(tmp_path):

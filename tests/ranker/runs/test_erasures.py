@@ -14,7 +14,7 @@ EVIDENCE = Evidence("occlusion:hide=remove", factors=FACTORS)
 ROW = Example("1", ("Come here now, please.",), 1)
 
 
-class Polite(TextSource):
+class PoliteSource(TextSource):
     """A model that gives "kind" .9 where it is asked nicely, .3 without a word of that, and .6 for few words."""
 
     def labels(self):
@@ -33,16 +33,16 @@ class Polite(TextSource):
 
 def test_the_top_words_are_removed_and_kept():
     """Of six words two are top words, "please" and the first of equals; without them .3 is left of .9, alone .6."""
-    explanation = explain([Polite("please")], ROW, task=TASK, evidence=EVIDENCE)
+    explanation = explain([PoliteSource("please")], ROW, task=TASK, evidence=EVIDENCE)
     values = explanation.readings[0].factors
     assert values["COMPREHENSIVENESS"] == pytest.approx(0.9 - 0.3)
     assert values["SUFFICIENCY"] == pytest.approx(0.9 - 0.6)
 
 
 def test_the_predicted_label_counts():
-    """Where "rude" is predicted, its probability counts: .7 of the text, .7 without a word, and .7 of one word."""
+    """The probability of the predicted label counts: .7 of the text, .7 without a word, and .7 of one word."""
     rude = replace(ROW, segments=("Come here now.",))
-    values = explain([Polite("please")], rude, task=TASK, evidence=EVIDENCE).readings[0].factors
+    values = explain([PoliteSource("please")], rude, task=TASK, evidence=EVIDENCE).readings[0].factors
     assert values == pytest.approx({"COMPREHENSIVENESS": 0, "SUFFICIENCY": 0})
 
 
@@ -55,11 +55,11 @@ def test_a_run_ranks_by_them(tmp_path):
     runtime = Runtime(store=tmp_path)
 
     def ranked():
-        models = [Polite("please"), Polite("nothing")]
+        models = [PoliteSource("please"), PoliteSource("nothing")]
         decision = decide(models, rows, evidence=EVIDENCE, method="COMPREHENSIVENESS", runtime=runtime)
         return [model.name for model in decision.found.models]
 
     assert ranked() == ranked() == ["please", "nothing"]
-    unnamed = explain([Polite("please")], ROW, task=TASK, evidence=Evidence(EVIDENCE.attribution))
+    unnamed = explain([PoliteSource("please")], ROW, task=TASK, evidence=Evidence(EVIDENCE.attribution))
     assert "CONF" in unnamed.readings[0].factors
     assert "SUFFICIENCY" not in unnamed.readings[0].factors

@@ -4,12 +4,12 @@ import re
 import shutil
 import weakref
 from dataclasses import replace
-from html.parser import HTMLParser
 from types import SimpleNamespace
 from unittest.mock import patch
 
 import numpy as np
 import pytest
+from goldens import PageReader
 from refusals import refuses
 
 from factors import BUILTIN, Attributions, Example, Span, factor
@@ -51,13 +51,13 @@ class Canned:
 
 
 def collected(plan, runtime):
-    """What canned models say, as `collect` has it."""
+    """Answer for canned models, in the form of `collect`."""
     answered, failures = [], {}
     assert not plan.hidden_word_requests  # which nothing is shown of
     for model in plan.inspected.models:
         try:
-            said = {name: model.made_of(request) for name, request in plan.questions(model).items()}
-            answered.append(ModelResponses(model, "", said, ()))
+            requests = {name: model.made_of(request) for name, request in plan.questions(model).items()}
+            answered.append(ModelResponses(model, "", requests, ()))
         except ModelError as error:
             failures[model.name] = str(error)
     return RunResponses(tuple(answered), failures)
@@ -68,15 +68,15 @@ def answers(rows):
     return ClassProbabilities(np.array([row.probs for row in rows]))
 
 
-def explained(*models, example=EXAMPLE, **given):
+def explained(*models, example=EXAMPLE, **options):
     """An explanation of canned models."""
     models = models or (Canned("one"),)
-    found = SimpleNamespace(models=models, precomputed=False, infos=())
+    inputs = SimpleNamespace(models=models, precomputed=False, infos=())
     evidence = Evidence(
-        given.pop("attribution", None), given.pop("factors", None), shortcut=given.pop("shortcut", None)
+        options.pop("attribution", None), options.pop("factors", None), shortcut=options.pop("shortcut", None)
     )
-    with patch("ranker.runs.explain.inspect_models", lambda _: found), patch("ranker.runs.explain.collect", collected):
-        return explain(models, example, task=models[0].task, evidence=evidence, **given)
+    with patch("ranker.runs.explain.inspect_models", lambda _: inputs), patch("ranker.runs.explain.collect", collected):
+        return explain(models, example, task=models[0].task, evidence=evidence, **options)
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +86,7 @@ def real():
     load = TextClassifier.load
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(
-            TextClassifier, "load", lambda *args, **more: networks.add((c := load(*args, **more)).model) or c
+            TextClassifier, "load", lambda *args, **options: networks.add((c := load(*args, **options)).model) or c
         )
         loaded = sets.load("hans-sub")
         explanation = explain(suites.load(["hans-sub-mini"]).models[:2], loaded.examples[0], task=loaded.task)
@@ -113,7 +113,7 @@ def test_words_and_special_tokens_stand_in_the_order_of_the_input():
 
 
 def test_the_default_label_is_the_shortcuts():
-    """Where the task names none it is the last label."""
+    """The last label stands in if the task names none."""
     assert explained().toward == "entailment"
     assert explained(Canned("x", task=ClassificationTask("nli", ("yes", "no"), shortcut=0))).toward == "yes"
     assert explained(Canned("x", task=ClassificationTask("nli", ("yes", "no")))).toward == "no"
@@ -143,18 +143,20 @@ def test_factors_that_do_not_apply_are_left_out_with_their_reason():
 
 def test_without_a_label_what_needs_it_has_no_value():
     """ACC, CONF-GT, NLL and CONST depend on the true label; every other value is what it is with the label."""
-    known, unknown = explained().readings[0], explained(example=replace(EXAMPLE, target=None)).readings[0]
-    assert {name for name, why in unknown.undefined.items() if why == NEEDS_LABEL} == {"ACC", "CONF-GT", "NLL", "CONST"}
-    rest = set(known.factors) - set(unknown.undefined)
-    assert {name: unknown.factors[name] for name in rest} == {name: known.factors[name] for name in rest}
+    labelled, unknown = explained().readings[0], explained(example=replace(EXAMPLE, target=None)).readings[0]
+    assert {name for name, reason in unknown.undefined.items() if reason == NEEDS_LABEL} == {
+        "ACC", "CONF-GT", "NLL", "CONST",
+    }  # fmt: skip
+    defined = set(labelled.factors) - set(unknown.undefined)
+    assert {name: unknown.factors[name] for name in defined} == {name: labelled.factors[name] for name in defined}
     assert explained(example=replace(EXAMPLE, target=None)).label is None
 
 
 def test_a_row_without_a_label_is_no_row_of_the_last_one():
     """A label of -1 is that of rows that have none."""
-    found = explained(example=replace(EXAMPLE, target=None))
-    assert found.label is None
-    assert found.readings[0].undefined["ACC"] == NEEDS_LABEL
+    explanation = explained(example=replace(EXAMPLE, target=None))
+    assert explanation.label is None
+    assert explanation.readings[0].undefined["ACC"] == NEEDS_LABEL
 
 
 def test_a_target_that_is_no_class_is_refused():
@@ -164,7 +166,7 @@ def test_a_target_that_is_no_class_is_refused():
 
 
 def test_the_words_that_a_factor_reads_are_found():
-    """Those that its value depends on: the marked ones of the premise for CONST, shared ones for INDEX-DIFF."""
+    """Words are those that a factor depends on: the marked ones of the premise, or shared ones for INDEX-DIFF."""
     for name, words in (
         ("CONST", ["nurse", "slept"]),
         ("INDEX-DIFF", ["the", "nurse", "slept", "the", "The", "nurse", "slept"]),
@@ -195,8 +197,8 @@ def test_the_telling_examples_are_those_that_models_disagree_on():
             for n in places
         ]
 
-    assert [found.example.id for found in chosen(None)] == ["plain", "two", "one"]
-    assert [found.example.id for found in chosen("CONST")] == ["two", "one", "agreed"]
+    assert [disagreement.example.id for disagreement in chosen(None)] == ["plain", "two", "one"]
+    assert [disagreement.example.id for disagreement in chosen("CONST")] == ["two", "one", "agreed"]
     first = chosen("CONST")[0]
     assert [reading.predicted for reading in first.readings] == [explained().labels[n] for n in (1, 0, 0, 1)]
     assert [w.text for w in first.readings[0].words if w.read] == ["nurse", "slept"]
@@ -231,10 +233,10 @@ def test_three_labels_cannot_be_turned():
     model = Canned(
         "x", replace(ROW, probs=np.array([0.2, 0.3, 0.5])), ClassificationTask("t", ("a", "b", "c"), shortcut=2)
     )
-    found = explained(model, attribution=SHAPSettings(target=1))
-    assert (found.toward, ROW.target) == ("b", 1)
-    assert found.readings[0].factors["ACC"] == 0.0
-    assert found.left_out["SUM-DIFF"].startswith("is about c, and what is attributed is b")
+    explanation = explained(model, attribution=SHAPSettings(target=1))
+    assert (explanation.toward, ROW.target) == ("b", 1)
+    assert explanation.readings[0].factors["ACC"] == 0.0
+    assert explanation.left_out["SUM-DIFF"].startswith("is about c, and what is attributed is b")
     with refuses(UsageError, option="toward", value="a", allowed=("b",)):
         explained(model, attribution=SHAPSettings(target=1), toward=0)
 
@@ -244,13 +246,13 @@ def test_of_three_labels_the_shortcuts_is_attributed_or_the_one_asked_for(toward
     """So a factor about the shortcut's label can be measured without a setting."""
     row = replace(ROW, probs=np.array([0.2, 0.3, 0.5]), target=label)
     model = Canned("x", row, ClassificationTask("t", ("a", "b", "c"), shortcut=2))
-    found = explained(model, toward=toward)
-    assert (model.asked[-1].target, found.toward) == (label, "abc"[label])
-    assert ("SUM-DIFF" in found.left_out) == (label != 2)
+    explanation = explained(model, toward=toward)
+    assert (model.asked[-1].target, explanation.toward) == (label, "abc"[label])
+    assert ("SUM-DIFF" in explanation.left_out) == (label != 2)
 
 
 def test_a_logit_is_shown_toward_its_own_label():
-    """What speaks against the one logit does not speak for the other."""
+    """Evidence against the one logit does not speak for the other."""
     settings = SHAPSettings(output="logit", target=0)
     assert explained(Canned("x", ROW.toward(0)), attribution=settings).toward == "non-entailment"
     with refuses(UsageError, option="toward", value="entailment", allowed=("non-entailment",)):
@@ -269,8 +271,8 @@ def test_a_terminal_shows_controls_and_does_not_obey_them(colour):
     """Ids come from files and tokens from a checkpoint's tokenizer."""
     hostile = "a\x1b]0;owned\x07\u202eb"
     row = replace(ROW, tokens=tuple(hostile if i == 0 else token for i, token in enumerate(ROW.tokens)))
-    found = explained(Canned(hostile, row), example=replace(EXAMPLE, id=hostile))
-    text = render(found, "terminal", colour)
+    explanation = explained(Canned(hostile, row), example=replace(EXAMPLE, id=hostile))
+    text = render(explanation, "terminal", colour)
     assert "a\\u001b]0;owned\\u0007\\u202eb" in text
     assert not {"\x07", "\u202e", "\x1b]"} & {*text, *(text[i : i + 2] for i in range(len(text)))}
 
@@ -285,12 +287,12 @@ def test_an_unknown_backend_or_format_is_met_with_the_near_one():
 
 def test_real_models_are_explained(real):
     """Two checkpoints read the same words, with scores of their own, and every factor that applies has a value."""
-    one, other = real.readings
+    first_reading, second_reading = real.readings
     texts = [[w.text for w in reading.words if w.span] for reading in real.readings]
     assert texts[0] == texts[1] == [real.example.text(word) for word in real.example.words]
-    assert [w.score for w in one.words] != [w.score for w in other.words]
-    assert sum(one.probabilities.values()) == pytest.approx(1)
-    assert None not in [one.factors[name] for name in ("ACC", "SUM-DIFF", "FIRST-TOK", "ABS-SUM-DIFF")]
+    assert [w.score for w in first_reading.words] != [w.score for w in second_reading.words]
+    assert sum(first_reading.probabilities.values()) == pytest.approx(1)
+    assert None not in [first_reading.factors[name] for name in ("ACC", "SUM-DIFF", "FIRST-TOK", "ABS-SUM-DIFF")]
 
 
 # ---- the command
@@ -316,7 +318,7 @@ def test_a_set_is_found_whatever_its_case(run):
 
 
 def test_an_example_is_explained_by_its_id(run, real):
-    """Its own label is known; one model is enough."""
+    """The example's own label is known, and one model is enough."""
     status, out, _ = run("--id", real.example.id, "--models", ONE)
     assert status == 0
     assert out.startswith(f"{real.example.id}: {real.label}\n")
@@ -332,7 +334,7 @@ ROWS = [
 
 @pytest.mark.few(3)
 @pytest.mark.parametrize(
-    ("labels", "known", "label", "designed"),
+    ("labels", "known_set", "label", "designed"),
     [
         (True, (), "non-entailment", None),
         (True, ("--task", "nli"), "non-entailment", None),
@@ -341,16 +343,16 @@ ROWS = [
         (False, ("--ood", "HANS-SUB"), None, "INDEX-DIFF"),
     ],
 )
-def test_a_row_of_a_file_is_explained_like_one_of_a_set(run, tmp_path, labels, known, label, designed):
+def test_a_row_of_a_file_is_explained_like_one_of_a_set(run, tmp_path, labels, known_set, label, designed):
     """By its line where it has no id; without labels where the task is named, and like a set's where that is."""
     file = tmp_path / "rows.jsonl"
     rows = [{key: text for key, text in row.items() if labels or key != "label"} for row in ROWS]
     file.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    status, out, _ = run("--data", file, "--id", 2, "--models", ONE, "--format", "json", ood=known)
+    status, out, _ = run("--data", file, "--id", 2, "--models", ONE, "--format", "json", ood=known_set)
     assert status == 0
-    found = json.loads(out)
-    assert found["example"]["segments"] == [ROWS[1]["premise"], ROWS[1]["hypothesis"]]
-    assert (found["example"]["label"], found["designed"]) == (label, designed)
+    report = json.loads(out)
+    assert report["example"]["segments"] == [ROWS[1]["premise"], ROWS[1]["hypothesis"]]
+    assert (report["example"]["label"], report["designed"]) == (label, designed)
 
 
 @pytest.mark.parametrize(
@@ -369,8 +371,8 @@ def test_a_row_of_a_half_filled_file_is_the_one_of_its_number(run, tmp_path, num
 def test_rows_without_labels_are_read_by_the_models_own(run, tmp_path):
     """The task is theirs; the label is not known."""
     (tmp_path / "rows.csv").write_text("premise,hypothesis\nThe poets ran.,The poets slept.\n")
-    given = ("--data", tmp_path / "rows.csv", "--id", 1, "--models", ONE, "--attribution", "none")
-    status, out, _ = run(*given, ood=())
+    arguments = ("--data", tmp_path / "rows.csv", "--id", 1, "--models", ONE, "--attribution", "none")
+    status, out, _ = run(*arguments, ood=())
     assert (status, out.splitlines()[0]) == (0, "1: label unknown")
 
 
@@ -383,17 +385,17 @@ def test_a_text_is_explained_with_its_label_or_without(run):
 def test_the_label_that_scores_speak_for_can_be_chosen(run):
     """Toward the other label every score changes its sign."""
     common = (*PAIR, "--models", ONE, "--format", "json", "--factors", "MAX-DIFF")
-    one, other = (json.loads(run(*common, *more)[1]) for more in ((), ("--toward", "non-entailment")))
-    words = [[word["score"] for word in answer["models"][0]["words"]] for answer in (one, other)]
+    first, second = (json.loads(run(*common, *flags)[1]) for flags in ((), ("--toward", "non-entailment")))
+    words = [[word["score"] for word in answer["models"][0]["words"]] for answer in (first, second)]
     assert words[0] == [-score for score in words[1]]
-    assert one["models"][0]["factors"] == other["models"][0]["factors"]
+    assert first["models"][0]["factors"] == second["models"][0]["factors"]
 
 
 def test_a_page_is_written_to_a_file(run, tmp_path):
     """`-o x.html` is a page and leaves stdout empty; no models named means the embedded suite."""
     status, out, _ = run(*PAIR, "-o", tmp_path / "x.html")
     assert (status, out) == (0, "")
-    headings = [tag for tag, _ in Page((tmp_path / "x.html").read_text()).tags if tag == "h2"]
+    headings = [tag for tag, _ in PageReader((tmp_path / "x.html").read_text()).tags if tag == "h2"]
     assert len(headings) == len(suites.load(["hans-sub-mini"]).models)
 
 
@@ -433,8 +435,8 @@ def test_words_that_share_a_token_are_seen(classifier):
     example = Example("a", ("Fine \N{PARTY POPPER}\N{PARTY POPPER}",), 1)
     (encoding,) = classifier("bert").encode([example])
     scores = np.arange(len(encoding.ids)) / 10
-    seen = (encoding.tokens, encoding.segment, encoding.word, encoding.offsets, scores)
-    words = words_of(Attributions(np.array([0.3, 0.7]), 1, *seen), example)
+    columns = (encoding.tokens, encoding.segment, encoding.word, encoding.offsets, scores)
+    words = words_of(Attributions(np.array([0.3, 0.7]), 1, *columns), example)
     by_text = [(word.text, word.score) for word in words if word.span]
     assert [text for text, _ in by_text] == ["Fine", "\N{PARTY POPPER}", "\N{PARTY POPPER}"]
     assert by_text[1][1] > 0
@@ -444,20 +446,20 @@ def test_words_that_share_a_token_are_seen(classifier):
 @pytest.fixture
 def moods(tmp_path):
     """Two models that say good and bad, and one that says three things."""
-    made = []
+    checkpoints = []
     for name, labels in {"one": ("bad", "good"), "two": ("Bad", "Good"), "three": ("bad", "so-so", "good")}.items():
         shutil.copytree(ONE, tmp_path / name)
         config = json.loads((tmp_path / name / "config.json").read_text())
         config |= {"id2label": dict(enumerate(labels)), "label2id": {label: n for n, label in enumerate(labels)}}
         (tmp_path / name / "config.json").write_text(json.dumps(config))
-        made.append(tmp_path / name)
-    return made
+        checkpoints.append(tmp_path / name)
+    return checkpoints
 
 
 def test_a_text_of_ones_own_is_explained_by_ones_own_models(run, moods):
     """No set is named: the task is that of the models' own labels, and a true label is one of them."""
-    one, two, _ = moods
-    common = ("--text", "What a waste of time.", "--models", one, two, "--factors", "ACC,CONF,MAX-DIFF")
+    first, second, _ = moods
+    common = ("--text", "What a waste of time.", "--models", first, second, "--factors", "ACC,CONF,MAX-DIFF")
     status, out, err = run(*common, "--label", "BAD", ood=())
     assert (status, err) == (0, "")
     assert "one: " in out
@@ -476,15 +478,18 @@ def test_a_pair_of_ones_own_is_of_the_known_task_with_the_models_labels(run):
 
 def test_a_text_of_ones_own_that_no_models_are_for(run, moods):
     """One line each: no models, models that differ, a label of none, three texts."""
-    one, _, three = moods
+    first, _, third = moods
     for arguments, message in (
         (("--text", "x"), "`--models A B` are needed to explain a text of your own"),
         (
-            ("--text", "x", "--models", one, three),
+            ("--text", "x", "--models", first, third),
             "the labels of the models differ: one says bad, good; three says bad",
         ),
-        (("--text", "x", "--label", "meh", "--models", one), "there is no label of own labels 'meh'; known: bad, good"),
-        ((*PAIR, "--text", "x", "--models", one), "`--text` must be given 1 or 2 times (got 3)"),
+        (
+            ("--text", "x", "--label", "meh", "--models", first),
+            "there is no label of own labels 'meh'; known: bad, good",
+        ),
+        ((*PAIR, "--text", "x", "--models", first), "`--text` must be given 1 or 2 times (got 3)"),
     ):
         status, out, err = run(*arguments, ood=())
         assert (status, out) == (2, "")
@@ -532,26 +537,9 @@ def test_the_text_of_an_example_is_kept_as_it_is():
     assert "  The nurse slept. [SEP]\n" in plain
 
 
-class Page(HTMLParser):
-    """What an HTML file holds: its tags, and their attributes."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.tags, self.text = [], ""
-        self.feed(text)
-
-    def handle_starttag(self, tag, attrs):
-        """Note a tag."""
-        self.tags.append((tag, dict(attrs)))
-
-    def handle_data(self, data):
-        """Note text."""
-        self.text += data
-
-
 def test_the_page_is_one_file_without_scripts_or_addresses():
     """Everything that it needs is in it."""
-    page = Page(text := render(explained(), "html"))
+    page = PageReader(text := render(explained(), "html"))
     assert not {tag for tag, _ in page.tags} & {"script", "link", "img", "iframe", "object"}
     assert not any(key.startswith("on") or key in ("src", "href") for _, attrs in page.tags for key in attrs)
     assert "http" not in text
@@ -563,7 +551,7 @@ def test_the_page_escapes_what_users_wrote():
     evil = '<script>alert("x")</script>'
     example = Example(evil, (f"A {evil} ran.", "It & ran."), 1)
     subjects = (Canned(evil), Canned("b", ModelError(evil)))
-    page = Page(render(explained(*subjects, example=example, attribution="none"), "html"))
+    page = PageReader(render(explained(*subjects, example=example, attribution="none"), "html"))
     assert "script" not in {tag for tag, _ in page.tags}
     assert page.text.count(evil) >= 4  # the title twice, the model's heading and column, the failure
     assert "It & ran." in page.text
@@ -572,20 +560,20 @@ def test_the_page_escapes_what_users_wrote():
 def test_the_page_shows_special_tokens_that_look_like_tags():
     """RoBERTa's <s> is text, and strikes nothing through."""
     roberta = replace(ROW, tokens=("<s>", *ROW.tokens[1:]))
-    page = Page(render(explained(Canned("one", roberta)), "html"))
+    page = PageReader(render(explained(Canned("one", roberta)), "html"))
     assert "s" not in {tag for tag, _ in page.tags}
     assert "<s>" in page.text
 
 
 def test_the_page_says_a_words_score_without_colour():
     """Each word's title is its score, and a marked word's class and title say so."""
-    spans = [attrs for tag, attrs in Page(render(explained(), "html")).tags if tag == "span" and "title" in attrs]
+    spans = [attrs for tag, attrs in PageReader(render(explained(), "html")).tags if tag == "span" and "title" in attrs]
     assert len(spans) == len(ROW.tokens)
     assert spans[4] == {**spans[4], "class": "word mark", "title": f"{ROW.word_scores[3]:+.2f}, control"}
 
 
 def test_words_past_the_models_limit_are_told():
-    """They are no zeros: they were not seen, and a note counts them."""
+    """A note counts words that were not seen, and they are no zeros."""
     cut, _ = cases("control")["cut off after three words"]
     explanation = explained(Canned("short", cut))
     assert "slept(not seen, control)" in render(explanation, "terminal")
@@ -606,10 +594,10 @@ def test_predictions_alone_have_words_without_scores():
 
 def test_json_is_complete_and_stable(real):
     """Words, probabilities and factors of every model, as plain JSON."""
-    read = json.loads(render(real, "json"))
-    assert read["schema_version"] == 1
-    assert [model["name"] for model in read["models"]] == [reading.name for reading in real.readings]
-    first = read["models"][0]
+    report = json.loads(render(real, "json"))
+    assert report["schema_version"] == 1
+    assert [model["name"] for model in report["models"]] == [reading.name for reading in real.readings]
+    first = report["models"][0]
     assert set(first["probabilities"]) == set(real.labels)
     word = next(word for word in first["words"] if word["span"])
     assert real.example.text(Span(word["segment"], *word["span"])) == word["text"]
@@ -619,7 +607,7 @@ def test_json_is_complete_and_stable(real):
 
 @pytest.mark.parametrize("field", ["label", "toward"])
 def test_a_saved_label_must_be_one_of_the_labels(real, field):
-    """Whether it is the true one, or that of the scores; the true one may be unknown."""
+    """The true label, which may be unknown, and the one of the scores are among the labels."""
     content = real.to_dict()
     (content["example"] if field == "label" else content)[field] = "maybe"
     with pytest.raises(ValueError, match=rf"^`{field}` must be one of non-entailment, entailment \(got 'maybe'\)$"):

@@ -37,9 +37,9 @@ def test_runs_take_no_mapping_of_anything(file):
 
 @pytest.mark.parametrize("file", sorted((ROOT / "commands").glob("*.py")), ids=lambda file: file.stem)
 def test_commands_hand_no_unpacked_mapping_down(file):
-    """What the flow is given stands there by name, so that it is checked."""
+    """Arguments of the flow stand there by name, so that they are checked."""
     module = tree(file)
-    of_runs = {name for name, where in imported(module).items() if where.startswith("ranker.runs")}
+    of_runs = {name for name, module_name in imported(module).items() if module_name.startswith("ranker.runs")}
     for node in ast.walk(module):
         if isinstance(node, ast.Call):
             called = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
@@ -51,15 +51,19 @@ def test_commands_hand_no_unpacked_mapping_down(file):
 def test_a_step_knows_those_before_it_alone(step):
     """gather, plan, collect, pool, scored; the questions know them, and they know no question."""
     later = {*STEPS[STEPS.index(step) + 1 :], *QUESTIONS}
-    known = {
-        where.split(".")[2] for where in imported(tree(ROOT / "runs" / f"{step}.py")).values() if ".runs." in where
+    importing = {
+        name.split(".")[2] for name in imported(tree(ROOT / "runs" / f"{step}.py")).values() if ".runs." in name
     }
-    assert not known & later
+    assert not importing & later
 
 
 def test_every_question_takes_the_same_steps():
     """Each gathers, plans and collects; none has a way of its own to ask models."""
     for name in (*(name for name in QUESTIONS if name != "label"), "label_predictions"):  # which asks for `label`
-        known = {where for where in imported(tree(ROOT / "runs" / f"{name}.py")).values() if ".runs." in where}
-        assert {"ranker.runs.collect.collect", "ranker.runs.plan.plan"} <= known, name
-        assert any(where.startswith("ranker.runs.gather.") for where in known), name
+        modules = {
+            module_name
+            for module_name in imported(tree(ROOT / "runs" / f"{name}.py")).values()
+            if ".runs." in module_name
+        }
+        assert {"ranker.runs.collect.collect", "ranker.runs.plan.plan"} <= modules, name
+        assert any(module_name.startswith("ranker.runs.gather.") for module_name in modules), name

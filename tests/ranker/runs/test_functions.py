@@ -71,13 +71,13 @@ def test_our_own_sources_are_a_part_of_every_identity(package, monkeypatch, tmp_
         functions.computation_versions.cache_clear()
 
 
-@pytest.mark.parametrize("what", ["python", *functions.LIBRARIES])
-def test_versions_are_a_part_of_every_identity(what, monkeypatch):
+@pytest.mark.parametrize("part", ["python", *functions.LIBRARIES])
+def test_versions_are_a_part_of_every_identity(part, monkeypatch):
     """Versions are those of Python, and of each library that our measures use."""
     before, version = identity(index_diff), functions.version
-    python = "9.9" if what == "python" else platform.python_version()
+    python = "9.9" if part == "python" else platform.python_version()
     monkeypatch.setattr(functions.platform, "python_version", lambda: python)
-    monkeypatch.setattr(functions, "version", lambda name: "9.9" if name == what else version(name))
+    monkeypatch.setattr(functions, "version", lambda name: "9.9" if name == part else version(name))
     functions.computation_versions.cache_clear()
     try:
         assert identity(index_diff) != before

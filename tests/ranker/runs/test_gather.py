@@ -25,34 +25,34 @@ def models(tmp_path):
     """Models of which only the names of the labels are there, a folder each."""
 
     def make(*names):
-        found = []
+        created = []
         for number, labels in enumerate(names):
             folder = tmp_path / f"model-{number}"
             folder.mkdir(exist_ok=True)
             content = {"id2label": dict(enumerate(labels))} if labels else {}
             (folder / "config.json").write_text(json.dumps(content))
-            found.append(Checkpoint(folder.name, str(folder)))
-        return found
+            created.append(Checkpoint(folder.name, str(folder)))
+        return created
 
     return make
 
 
 def stated(models, label_map=None):
-    """What models say of themselves, under a run's label map."""
+    """Give models a run's label map, and read what they say of themselves."""
     options = SourceOptions(label_map)
     return inspect_models([replace(model, options=options) for model in models]).infos
 
 
 def test_a_label_map_names_the_labels_of_a_task_too(models):
     """Two outputs may have one name; a model that is not there has no say."""
-    given = {"LABEL_0": "bad", "LABEL_1": "good", "LABEL_2": "good"}
+    label_map = {"LABEL_0": "bad", "LABEL_1": "good", "LABEL_2": "good"}
     gone = Checkpoint("gone", "/nowhere")
-    found = decide_task(infos=stated([gone, *models(("LABEL_0", "LABEL_1", "LABEL_2"))], given))
-    assert found.labels == ("bad", "good")
+    task = decide_task(infos=stated([gone, *models(("LABEL_0", "LABEL_1", "LABEL_2"))], label_map))
+    assert task.labels == ("bad", "good")
 
 
 @pytest.mark.parametrize(
-    ("given", "none"),
+    ("label_map", "none"),
     [
         (None, False),
         ({"entailmnt": "entailment"}, True),
@@ -60,15 +60,15 @@ def test_a_label_map_names_the_labels_of_a_task_too(models):
         ({"Contra_Diction": "non-entailment"}, False),
     ],
 )
-def test_a_label_map_that_fits_no_model_is_known(models, given, none):
+def test_a_label_map_that_fits_no_model_is_known(models, label_map, none):
     """Misspelt, it says nothing of any; one that it fits, that has its own or cannot be read leaves that open."""
     three = models(THREE, ("yes", "no"), ("contra-diction", "yes"), ("LABEL_0", "LABEL_1"))
-    named = three if given and "LABEL_0" in given else three[:3]
-    assert ("label_map" in unread_options(stated(named, given))) == none
+    labelled_models = three if label_map and "LABEL_0" in label_map else three[:3]
+    assert ("label_map" in unread_options(stated(labelled_models, label_map))) == none
     if none:
-        own = replace(named[0], name="own", label_map={"yes": "entailment"})
-        assert "label_map" not in unread_options(stated([*named, own], given))
-        assert "label_map" not in unread_options(stated([*named, Checkpoint("gone", "/nowhere")], given))
+        other_labels = replace(labelled_models[0], name="own", label_map={"yes": "entailment"})
+        assert "label_map" not in unread_options(stated([*labelled_models, other_labels], label_map))
+        assert "label_map" not in unread_options(stated([*labelled_models, Checkpoint("gone", "/nowhere")], label_map))
 
 
 def test_numbers_that_a_checkpoint_counts_otherwise_are_refused(models):
@@ -83,8 +83,8 @@ def test_numbers_that_a_checkpoint_counts_otherwise_are_refused(models):
         "the labels of rows in memory are numbers: in the task nli 0 is non-entailment, 1 is entailment, and to "
         "model-0 0 is entailment, 1 is neutral; write names instead"
     )
-    named = labelled([{**row, "label": "neutral"}], TASK)
-    check_numbers([named], stated(models(THREE)))
+    numbered = labelled([{**row, "label": "neutral"}], TASK)
+    check_numbers([numbered], stated(models(THREE)))
 
 
 POLAR, THREE_WAY = ("NEGATIVE", "POSITIVE"), ("negative", "neutral", "positive")
@@ -97,14 +97,14 @@ def rows(*labels):
 
 def lines(message):
     """The label maps that a message says to type."""
-    return [json.loads(found) for found in re.findall(r"`label_map=(\{.*?\})`", message)]
+    return [json.loads(match) for match in re.findall(r"`label_map=(\{.*?\})`", message)]
 
 
 def asked(models, labels, label_map=None):
     """The task of models and rows that meet."""
     options = SourceOptions(label_map)
-    given = [replace(model, options=options) for model in models]
-    return gather_without_truth(given, rows(*labels)).ood
+    with_options = [replace(model, options=options) for model in models]
+    return gather_without_truth(with_options, rows(*labels)).ood
 
 
 @pytest.mark.parametrize(
@@ -137,24 +137,24 @@ def asked(models, labels, label_map=None):
 )
 def test_labels_that_models_do_not_have_come_with_the_line_to_type(models, outputs, labels, maps):
     """One line for the likely reading, all where the direction is open; each makes them one task, and none is taken."""
-    both = models(outputs, outputs)
+    two_models = models(outputs, outputs)
     with pytest.raises(UsageError) as refused:
-        asked(both, labels)
-    said = str(refused.value)
-    assert lines(said) == maps
-    assert f"the models {', '.join(outputs)}" in said
-    assert ("only you know" in said) == (len(maps) > 1)
+        asked(two_models, labels)
+    text = str(refused.value)
+    assert lines(text) == maps
+    assert f"the models {', '.join(outputs)}" in text
+    assert ("only you know" in text) == (len(maps) > 1)
     for label_map in maps:
-        ood = asked(both, labels, label_map)
-        named = [label_map[outputs[0]], *label_map.values()]
-        assert {ood.task.labels[row.target] for row in ood.examples} <= set(named)
+        ood = asked(two_models, labels, label_map)
+        names = [label_map[outputs[0]], *label_map.values()]
+        assert {ood.task.labels[row.target] for row in ood.examples} <= set(names)
         assert [ood.task.labels[row.target] for row in ood.examples] == list(map(str, labels))
     if not maps:
-        assert "5 labels are more than 2 outputs: write labels of the models into the rows" in said
+        assert "5 labels are more than 2 outputs: write labels of the models into the rows" in text
 
 
 def test_models_that_differ_in_their_labels_are_named_with_the_line_to_type(models):
-    """Which says what, which to leave out, and what its other label may count as; each line is one that works."""
+    """Each line says who differs, whom to leave out, or what a label may count as, and works."""
     three = models(POLAR, THREE_WAY, POLAR)
     with pytest.raises(UsageError) as refused:
         asked(three, ("positive", "negative"))
@@ -190,7 +190,7 @@ def test_models_that_differ_are_judged_by_a_known_task_that_rows_are_of(models):
 
 
 def test_swapped_columns_are_suspected(models):
-    """Where the column of texts has a few words again and again, and that of labels holds sentences."""
+    """A column of a few repeated words as text, beside labels that are sentences, is suspected."""
     swapped = [{"text": row["label"], "label": row["text"]} for row in rows("good", "bad", "good", "bad", "good")]
     with refuses(DataError, place="rows in memory"):
         gather_without_truth(models(POLAR, POLAR), swapped)
@@ -206,11 +206,11 @@ def test_a_pool_is_read_from_wherever_it_is(kind, models, tmp_path):
     file = tmp_path / "pool.csv"
     frame = pandas.DataFrame(rows)
     frame.to_csv(file, index=False)
-    known = {"mappings": rows, "a data frame": frame, "a path": file, "its name": str(file)}
-    pool = known.get(kind) if kind in known else sets.unlabelled(rows)
-    found = gather_without_truth(models(POLAR, POLAR), [{"text": "It rang.", "label": "negative"}], pool)
-    assert [row.segments for row in found.pool] == [(text,) for text in (*TEXTS, "It rang.")]
-    assert [row.target for row in found.pool[:3]] == [None] * 3
+    forms = {"mappings": rows, "a data frame": frame, "a path": file, "its name": str(file)}
+    pool = forms.get(kind) if kind in forms else sets.unlabelled(rows)
+    inputs = gather_without_truth(models(POLAR, POLAR), [{"text": "It rang.", "label": "negative"}], pool)
+    assert [row.segments for row in inputs.pool] == [(text,) for text in (*TEXTS, "It rang.")]
+    assert [row.target for row in inputs.pool[:3]] == [None] * 3
 
 
 @pytest.mark.parametrize("kind", ["rows", "examples"])
@@ -233,7 +233,7 @@ def test_a_pool_larger_than_is_read_is_sampled_with_its_labelled_rows(kind, mode
 
 
 def test_a_pool_in_memory_that_cannot_be_read_is_one_line(models):
-    """It is said what it lacks, as of a file."""
+    """The line says what the pool lacks, as of a file."""
     with refuses(DataError, place="rows in memory"):
         sets.unlabelled([{"text": " "}])
     with refuses(DataError, place="rows in memory"):

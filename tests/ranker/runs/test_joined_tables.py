@@ -83,7 +83,7 @@ def test_ids_of_other_rows_are_refused_by_the_truth(tmp_path):
 
 
 def test_a_truth_that_agrees_confirms_the_order(tmp_path):
-    """It is said on how many rows; rows without a label on either side, and labels of numbers, are no trouble."""
+    """A note says on how many rows; rows without a label on either side, and labels of numbers, are no trouble."""
     rows = rows_of(tmp_path, label=[*TRUE[:-1], ""])
     numbers = [int(label == "pos") for label in TRUE]
     models = two_models(tmp_path, False, label=["", *numbers[1:]])
@@ -151,7 +151,7 @@ def test_of_a_text_that_repeats_at_times_the_others_are_joined(tmp_path):
 
 
 def test_a_number_of_another_column_is_no_id(tmp_path):
-    """Rows have an id and an index, files the index: the same numbers, of other rows. The user says which is which."""
+    """An id and an index may hold the same numbers of other rows, so the user says which is which."""
     index = np.random.default_rng(3).permutation(SIZE)
     rows = rows_of(tmp_path, id=range(SIZE), idx=index)
     models = two_models(tmp_path, idx=index)

@@ -25,13 +25,7 @@ LEVELS = {"poor": 0.3, "fair": 0.5, "good": 0.7}
 
 @dataclass(frozen=True)
 class Judged:
-    """A source that has scores at hand, on which it is as good as its name says.
-
-    Attributes:
-        name: one of `LEVELS`.
-        labelled: it has the probabilities of two labels, too.
-        odd: row -> the state of its answer, where that is no score.
-    """
+    """Source with scores at hand, as good as its name says; `odd` maps rows to states that are no score."""
 
     name: str
     labelled: bool = False
@@ -41,15 +35,15 @@ class Judged:
 
     @property
     def place(self):
-        """It is nowhere."""
+        """The source is nowhere."""
         return f"judged {self.name}"
 
     def inspect(self, cache):
-        """It says nothing of itself."""
+        """The source says nothing of itself."""
         return ModelInfo(self)
 
     def identity(self, task, machine, cache):
-        """Its name is all that it is."""
+        """The name."""
         return {"content": self.name}
 
     def open(self, task, machine, cache):
@@ -57,9 +51,9 @@ class Judged:
         return self
 
     def predict(self, examples, advance):
-        """What `scores` says."""
-        at = [int(example.id) for example in examples]
-        yield self.scores().part(at)
+        """Return what `scores` says."""
+        places = [int(example.id) for example in examples]
+        yield self.scores().part(places)
 
     def scores(self):
         """Of all rows."""
@@ -70,9 +64,9 @@ class Judged:
         return PrecomputedScores(np.where(state == ANSWERED, values, np.nan), state, probs)
 
 
-def suite(**more):
+def suite(**options):
     """One of each level."""
-    return [Judged(name, **more) for name in LEVELS]
+    return [Judged(name, **options) for name in LEVELS]
 
 
 def a_set(count=80, task=TASK):
@@ -82,54 +76,54 @@ def a_set(count=80, task=TASK):
 
 def test_models_are_ranked_by_scores_that_are_given():
     """The metric alone is there; what reads answers is left out, and says why."""
-    found = rank(suite(), a_set(), probe=5)
-    means = {one.name: one.scores().values.mean() for one in suite()}
-    assert {model.name: model.outcome for model in found.evaluation.models} == pytest.approx(means)
-    assert [model.name for model in found.evaluation.models] == ["good", "fair", "poor"]
-    assert [one.name for one in found.evaluation.methods] == ["JUDGE", "RANDOM"]
-    assert found.header.metric == found.table.metric == "JUDGE"
-    assert set(found.header.left_out) >= {"ACC", "NLL", "INDEX-DIFF", "SURROGATE", "DAWID-SKENE"}
-    assert found.header.attribution == "none"
-    assert found.examples == ()
-    assert found.method("JUDGE").pairwise_accuracy > 0.75
-    assert not any("same label" in note for note in found.notes)
-    assert any("JUDGE has an advantage" in note for note in found.notes)
+    ranking = rank(suite(), a_set(), probe=5)
+    means = {model.name: model.scores().values.mean() for model in suite()}
+    assert {model.name: model.outcome for model in ranking.evaluation.models} == pytest.approx(means)
+    assert [model.name for model in ranking.evaluation.models] == ["good", "fair", "poor"]
+    assert [method.name for method in ranking.evaluation.methods] == ["JUDGE", "RANDOM"]
+    assert ranking.header.metric == ranking.table.metric == "JUDGE"
+    assert set(ranking.header.left_out) >= {"ACC", "NLL", "INDEX-DIFF", "SURROGATE", "DAWID-SKENE"}
+    assert ranking.header.attribution == "none"
+    assert ranking.examples == ()
+    assert ranking.method("JUDGE").pairwise_accuracy > 0.75
+    assert not any("same label" in note for note in ranking.notes)
+    assert any("JUDGE has an advantage" in note for note in ranking.notes)
 
 
 def test_what_was_not_answered_is_zero_and_what_is_missing_is_left_out():
     """The mean over the set is of what can be judged; the population loses a row for all where one model lacks it."""
     odd = Judged("good", odd=(("0", NO_ANSWER), ("1", MISSING)))
-    found = rank([*suite()[:2], odd], a_set(), probe=5)
+    ranking = rank([*suite()[:2], odd], a_set(), probe=5)
     values = odd.scores().values
-    outcomes = {model.name: model.outcome for model in found.evaluation.models}
+    outcomes = {model.name: model.outcome for model in ranking.evaluation.models}
     assert outcomes["good"] == pytest.approx(np.nansum(values) / 79)
-    assert found.table.dropped == {"JUDGE": {"there is nothing to judge for some model": 1}}
-    column = found.table.outcomes[found.table.models.index("good")]
+    assert ranking.table.dropped == {"JUDGE": {"there is nothing to judge for some model": 1}}
+    column = ranking.table.outcomes[ranking.table.models.index("good")]
     assert column[0] == 0
     assert np.isnan(column[1])
 
 
 def test_models_are_decided_between_by_scores_that_are_given():
     """The order is that of the means on the rows; nobody says what label a row has."""
-    found = decide(suite(), a_set(40))
-    assert (found.decision.method, found.decision.names) == ("JUDGE", ("good", "fair", "poor"))
-    means = [one.scores().values[:40].mean() for one in suite()[::-1]]
-    assert [model.outcome for model in found.decision.models] == pytest.approx(means)
-    assert not any(row.label or row.predicted for row in found.decision.rows)
-    assert not any("same label" in note or "guessing" in note for note in found.notes)
+    ranking = decide(suite(), a_set(40))
+    assert (ranking.decision.method, ranking.decision.names) == ("JUDGE", ("good", "fair", "poor"))
+    means = [model.scores().values[:40].mean() for model in suite()[::-1]]
+    assert [model.outcome for model in ranking.decision.models] == pytest.approx(means)
+    assert not any(row.label or row.predicted for row in ranking.decision.rows)
+    assert not any("same label" in note or "guessing" in note for note in ranking.notes)
 
 
 def test_labels_that_answers_have_let_methods_see_them():
     """Probabilities of labels make a pool, of which no true label is known."""
     task = PrecomputedTask("questions", "JUDGE", ("no", "yes"))
-    found = rank(suite(labelled=True), a_set(task=task), probe=5, evidence=Evidence(methods=methods.BUILTIN))
-    names = {one.name for one in found.evaluation.methods}
+    ranking = rank(suite(labelled=True), a_set(task=task), probe=5, evidence=Evidence(methods=methods.BUILTIN))
+    names = {method.name for method in ranking.evaluation.methods}
     assert {"MAJORITY", "AVG-CONF"} <= names
-    assert not any("same label" in note for note in found.notes)
+    assert not any("same label" in note for note in ranking.notes)
     assert not {"SURROGATE", "SURROGATE+LABEL"} & names
-    assert found.header.left_out["SURROGATE"] == "needs the true labels of rows, and some are not known"
+    assert ranking.header.left_out["SURROGATE"] == "needs the true labels of rows, and some are not known"
     without = rank([*suite(labelled=True)[:2], Judged("good")], a_set(task=task), probe=5)
-    assert "DAWID-SKENE" not in {one.name for one in without.evaluation.methods}
+    assert "DAWID-SKENE" not in {method.name for method in without.evaluation.methods}
     assert without.header.left_out["DAWID-SKENE"].startswith("needs each model's prediction on each row")
 
 
@@ -142,17 +136,19 @@ def test_of_a_label_that_is_not_known_nothing_is_said():
     assert not any("same label" in note for note in decision.notes)
     with refuses(UsageError, option="method", value="SURROGATE"):
         decide(suite(labelled=True), a_set(40, task), pool=ROWS, method="SURROGATE")
-    known = LabelledDataset("questions", task, tuple(replace(row, target=n % 2) for n, row in enumerate(ROWS[:40])), 40)
-    decision = decide(suite(labelled=True), known, pool=ROWS).decision
+    judged = LabelledDataset(
+        "questions", task, tuple(replace(row, target=n % 2) for n, row in enumerate(ROWS[:40])), 40
+    )
+    decision = decide(suite(labelled=True), judged, pool=ROWS).decision
     assert (decision.method, decision.kind) == ("SURROGATE", "pool")
     assert [row.label for row in decision.rows] == ["no", "yes"] * 20
 
 
 def test_a_saved_run_is_the_same(tmp_path):
     """Whatever the metric is."""
-    for number, found in enumerate((rank(suite(), a_set(), probe=5), decide(suite(), a_set(40)))):
-        found.save(tmp_path / f"{number}.json")
-        assert Ranking.load(tmp_path / f"{number}.json").to_dict() == json.loads(json.dumps(found.to_dict()))
+    for number, ranking in enumerate((rank(suite(), a_set(), probe=5), decide(suite(), a_set(40)))):
+        ranking.save(tmp_path / f"{number}.json")
+        assert Ranking.load(tmp_path / f"{number}.json").to_dict() == json.loads(json.dumps(ranking.to_dict()))
 
 
 def test_what_needs_labels_is_refused():
@@ -164,5 +160,5 @@ def test_what_needs_labels_is_refused():
     with refuses(LabelError, place="`label`"):
         label(suite(), ROWS, task=TASK)
     factors = [BUILTIN["NLL"]]
-    found = rank(suite(), a_set(), probe=5, evidence=Evidence(factors=factors))
-    assert list(found.header.left_out)[0] == "NLL"
+    ranking = rank(suite(), a_set(), probe=5, evidence=Evidence(factors=factors))
+    assert list(ranking.header.left_out)[0] == "NLL"

@@ -55,16 +55,9 @@ def test_a_killed_run_loses_seconds(tmp_path, kind):
     make_lm(tmp_path / "tiny")
     options, passes = KINDS[kind]
     words = [
-        sys.executable,
-        str(Path(__file__).with_name("slowly.py")),
-        "passes.txt",
-        "run",
-        "--no-isolate",
-        "--workers",
-        "1",
-        "--store",
-        "store",
-    ]
+        sys.executable, str(Path(__file__).with_name("slowly.py")), "passes.txt", "run", "--no-isolate", "--workers",
+        "1", "--store", "store",
+    ]  # fmt: skip
     log = tmp_path / "passes.txt"
     with subprocess.Popen([*words, *options], cwd=tmp_path, stderr=subprocess.PIPE) as process:
         while not log.exists() or not log.read_text():

@@ -34,8 +34,8 @@ from ranker.statistics.vote import LABEL_NOISE
 @pytest.fixture(scope="module")
 def suite():
     """Four of the embedded models."""
-    whole = suites.load(["hans-sub-mini"])
-    return suites.Suite(whole.name, whole.models[::2])
+    full_suite = suites.load(["hans-sub-mini"])
+    return suites.Suite(full_suite.name, full_suite.models[::2])
 
 
 @pytest.fixture(scope="module")
@@ -61,9 +61,9 @@ def unlabelled(rows):
     return [Example(row.id, row.segments) for row in rows]
 
 
-def chosen(models, task, pool, count, rule="order", **given):
+def chosen(models, task, pool, count, rule="order", **options):
     """Rows to label next."""
-    return label(models, pool, task=task, settings=LabelSettings(rule), **given).next_batch(count)
+    return label(models, pool, task=task, settings=LabelSettings(rule), **options).next_batch(count)
 
 
 def filled(pool, rows, column="label"):
@@ -77,19 +77,22 @@ def test_the_choice_looks_at_no_label(suite, rows, task, runtime):
     ten = chosen(suite, task, unlabelled(rows), 10, runtime=runtime)
     assert [row.id for row in chosen(suite, task, rows, 10, runtime=runtime)] == [row.id for row in ten]
     ten = chosen(suite, task, unlabelled(rows), 10, "random", runtime=runtime)
-    known = [replace(row, target=1) for row in ten[:5]]
-    assert chosen(suite, task, unlabelled(rows), 5, "random", labelled=known, runtime=runtime) == ten[5:]
+    with_labels = [replace(row, target=1) for row in ten[:5]]
+    assert chosen(suite, task, unlabelled(rows), 5, "random", labelled=with_labels, runtime=runtime) == ten[5:]
 
 
 def test_how_often_each_label_is_predicted_is_said_of_the_rows_together(suite, rows, task, runtime):
     """Shares of all answers of all models to these rows, and to no others."""
     session = label(suite, unlabelled(rows), task=task, runtime=runtime)
-    some = session.next_batch(10)
-    seen, _, _ = predictions(suite, task, some, runtime)
-    share = 100 * np.mean(seen.predicted == 1)
-    said = session.balance(some)
-    assert f"on these rows the models predict entailment {share:.0f} %" in said or f", entailment {share:.0f} %" in said
-    alike = re.search(r"; all rows have one label with a probability of <?(\d+) %(; if so, label some more)?", said)
+    first_rows = session.next_batch(10)
+    predicted, _, _ = predictions(suite, task, first_rows, runtime)
+    share = 100 * np.mean(predicted.predicted == 1)
+    balance = session.balance(first_rows)
+    assert (
+        f"on these rows the models predict entailment {share:.0f} %" in balance
+        or f", entailment {share:.0f} %" in balance
+    )
+    alike = re.search(r"; all rows have one label with a probability of <?(\d+) %(; if so, label some more)?", balance)
     assert alike
     assert (int(alike[1]) > 10) == bool(alike[2])
     (row,) = session.next_batch(1)
@@ -118,15 +121,15 @@ def test_constant_models_are_named(suite, rows, task, runtime):
     assert [note.split()[0] for note in session.opening_notes() if " predicts " in note] == constant
     assert 0 < len(constant) < len(session.models)
     labelled = sets.LabelledDataset("own", task, rows[:4], 4)
-    found = decide(suite, labelled, pool=pool, runtime=runtime, evidence=Evidence("none"))
-    assert [note.split()[0] for note in found.notes if "rows of the pool" in note] == constant
+    ranking = decide(suite, labelled, pool=pool, runtime=runtime, evidence=Evidence("none"))
+    assert [note.split()[0] for note in ranking.notes if "rows of the pool" in note] == constant
 
 
 def test_two_models_can_choose(suite, rows, task, runtime):
     """As few as there can be in a suite."""
     two = suites.Suite(suite.name, suite.models[:2])
-    found = chosen(two, task, unlabelled(rows), 3, runtime=runtime)
-    assert len(found) == 3
+    chosen_rows = chosen(two, task, unlabelled(rows), 3, runtime=runtime)
+    assert len(chosen_rows) == 3
 
 
 def test_a_text_is_chosen_once(suite, rows, task, runtime):
@@ -151,17 +154,17 @@ def test_the_file_to_fill_in_is_read_back_as_it_was_written(tmp_path):
         file = tmp_path / "filled.csv"
         content = filled(pool, readers.unlabelled(pool)).replace(",It moved.,", ",It moved.,entailment")
         file.write_text(content.replace('"It moved.",""', '"It moved.","entailment"'), encoding="utf-8", newline="")
-        read = labelled(file, "nli").examples
-        assert [row.segments for row in read] == [row.segments for row in readers.unlabelled(pool)]
-        assert {row.target for row in read} == {1}
+        examples = labelled(file, "nli").examples
+        assert [row.segments for row in examples] == [row.segments for row in readers.unlabelled(pool)]
+        assert {row.target for row in examples} == {1}
 
 
 def test_what_json_does_not_know_is_written_as_text():
     """Parquet knows dates, decimals and bytes."""
-    seen = datetime.datetime(2026, 1, 2, 3, 4)
-    pool = read_sheet([{"text": "A dog ran.", "seen": seen, "cost": decimal.Decimal("1.5")}], required=["text"])
-    written = filled(pool, readers.unlabelled(pool))
-    assert list(csv.DictReader(io.StringIO(written)))[0] == {
+    moment = datetime.datetime(2026, 1, 2, 3, 4)
+    pool = read_sheet([{"text": "A dog ran.", "seen": moment, "cost": decimal.Decimal("1.5")}], required=["text"])
+    sheet = filled(pool, readers.unlabelled(pool))
+    assert list(csv.DictReader(io.StringIO(sheet)))[0] == {
         "text": "A dog ran.", "seen": "2026-01-02 03:04:00", "cost": "1.5", "label": ""
     }  # fmt: skip
 
@@ -184,8 +187,8 @@ def test_the_file_to_fill_in_has_all_that_the_pool_has():
         {"key": 8, "segments": ["A dog sang.", "It moved."], "extra": "\ud800"},
     ]
     pool = read_sheet(rows, {"id": "key"}, ["text"])
-    written = filled(pool, readers.unlabelled(pool)[::-1], "gold")
-    assert list(csv.reader(io.StringIO(written))) == [
+    sheet = filled(pool, readers.unlabelled(pool)[::-1], "gold")
+    assert list(csv.reader(io.StringIO(sheet))) == [
         ["key", "text1", "text2", "marks", "by", "extra", "gold"],
         ["8", "A dog sang.", "It moved.", "", "", "?", ""],
         ["7", "A dog ran.", "It moved.", '{"cue": [[0, 2, 5]]}', "Ann", "", ""],
@@ -193,7 +196,7 @@ def test_the_file_to_fill_in_has_all_that_the_pool_has():
 
 
 def small_pool_sentence(pool_rows, models, caplog, runtime):
-    """What a session and a decision say of a small pool, which is the same."""
+    """Write the sentence of a session and a decision on a small pool, which is the same."""
     task, files = sets.cards()["hans-sub"].task, inspect_models(models)
     caplog.clear()
     label(files, pool_rows, task=task, runtime=runtime)
@@ -208,7 +211,7 @@ def small_pool_sentence(pool_rows, models, caplog, runtime):
 
 @pytest.mark.more
 def test_a_small_pool_is_pointed_out_with_the_figures_of_the_page(suite, rows, caplog, runtime):
-    """It has fewer rows than 500; ten labels with larger pools stand in docs/results/labels.md."""
+    """A pool of fewer than 500 rows is pointed out, with the figures of docs/results/labels.md."""
     pool = unlabelled(sets.load("hans-sub").examples[:499])
     sentence = small_pool_sentence(pool, suite, caplog, runtime)
     assert sentence.startswith("A pool of 499 rows is small")
@@ -242,15 +245,11 @@ def test_models_that_predict_the_same_are_told_before_anybody_labels(suite, rows
 
 
 def test_rows_of_one_text_beside_a_pool_of_two_are_refused(suite, rows, runtime):
-    """What models say of both is not comparable."""
+    """Answers to texts and to pairs are not comparable."""
     labelled = sets.LabelledDataset("own", sets.cards()["hans-sub"].task, rows[:4], 4)
     with refuses(UsageError, option="text"):
         decide(
-            suite,
-            labelled,
-            pool=[Example("one", ("A dog ran.",), None)],
-            evidence=Evidence("none"),
-            runtime=runtime,
+            suite, labelled, pool=[Example("one", ("A dog ran.",), None)], evidence=Evidence("none"), runtime=runtime
         )
 
 
@@ -264,8 +263,8 @@ def test_rows_of_one_text_and_of_two_are_not_chosen_from_together(suite, rows, t
 def test_a_pool_changes_what_a_decision_goes_by(suite, rows, runtime):
     """SURROGATE orders the models, and all that is said of them is of one kind and size."""
     labelled = sets.LabelledDataset("own", sets.cards()["hans-sub"].task, rows[:10], 10)
-    found = decide(suite, labelled, pool=unlabelled(rows), evidence=Evidence("none"), runtime=runtime)
-    decision = found.decision
+    ranking = decide(suite, labelled, pool=unlabelled(rows), evidence=Evidence("none"), runtime=runtime)
+    decision = ranking.decision
     assert decision.method == "SURROGATE"
     assert decision.reads_pool
     scores = [model.score for model in decision.models]
@@ -274,8 +273,8 @@ def test_a_pool_changes_what_a_decision_goes_by(suite, rows, runtime):
     beats = np.array(decision.p_beats)
     assert beats + beats.T == pytest.approx(np.ones_like(beats))
     assert all(model.low <= model.score <= model.high for model in decision.models)
-    assert any("The pool adds 70 rows" in note for note in found.notes)
-    assert any("is no estimate of accuracy" in note for note in found.notes)
+    assert any("The pool adds 70 rows" in note for note in ranking.notes)
+    assert any("is no estimate of accuracy" in note for note in ranking.notes)
 
 
 def test_a_decision_with_a_pool_can_go_by_accuracy_and_by_what_needs_no_label(suite, rows, runtime):
@@ -290,15 +289,10 @@ def test_a_decision_with_a_pool_can_go_by_accuracy_and_by_what_needs_no_label(su
     assert without.notes == ()
     assert "ACC does not read the other 70 rows of the pool." in by_accuracy.notes
     assert not any("The pool adds" in note for note in by_accuracy.notes)
-    found = decide(
-        suite,
-        labelled,
-        pool=unlabelled(rows),
-        method="MAJORITY",
-        evidence=Evidence("none"),
-        runtime=runtime,
+    ranking = decide(
+        suite, labelled, pool=unlabelled(rows), method="MAJORITY", evidence=Evidence("none"), runtime=runtime
     )
-    assert any("share a wrong shortcut" in note for note in found.notes)
+    assert any("share a wrong shortcut" in note for note in ranking.notes)
     with refuses(UsageError, option="method", value="ATC"):
         decide(suite, labelled, pool=unlabelled(rows), method="ATC", evidence=Evidence("none"), runtime=runtime)
 
@@ -313,27 +307,25 @@ def test_a_session_by_a_metric_says_what_a_decision_says(suite, rows, task, runt
         row = session.next()
         assert row.segments == by_accuracy.next().segments  # rows are picked for accuracy
         answered.append(replace(row, target=targets[row.segments]))
-        for one in (session, by_accuracy):
-            one.tell(row, task.labels[answered[-1].target])
+        for decider in (session, by_accuracy):
+            decider.tell(row, task.labels[answered[-1].target])
     ranking = session.ranking()
-    given = sets.LabelledDataset("answers", task, tuple(answered), len(answered))
+    with_truth = sets.LabelledDataset("answers", task, tuple(answered), len(answered))
     evidence = Evidence("none")
-    found = decide(suite, given, pool=unlabelled(rows), metric="macro-f1", evidence=evidence, runtime=runtime)
-    assert [model.name for model in ranking.models] == list(found.found.names)
-    for ours, theirs in zip(ranking.models, found.found.models, strict=True):
+    ranking_now = decide(
+        suite, with_truth, pool=unlabelled(rows), metric="macro-f1", evidence=evidence, runtime=runtime
+    )
+    assert [model.name for model in ranking.models] == list(ranking_now.found.names)
+    for ours, theirs in zip(ranking.models, ranking_now.found.models, strict=True):
         assert (ours.score, ours.low, ours.high) == pytest.approx((theirs.expected, theirs.low, theirs.high), abs=1e-8)
-    assert ranking.within == pytest.approx(found.found.models[0].p_near_best)
+    assert ranking.within == pytest.approx(ranking_now.found.models[0].p_near_best)
     assert f"within 0.01 macro-f1 of the best) {ranking._sure} %" in ranking.line
     assert ranking.in_words()[0]["score"] == f"{ranking.models[0].score:.3f}"
     assert ranking.models[0].score != by_accuracy.ranking().models[0].score
 
 
 @pytest.mark.parametrize(
-    ("settings", "says"),
-    [
-        (LabelSettings(metric="macro"), "macro-f1"),
-        (LabelSettings(metric="pearson"), "pearson"),
-    ],
+    ("settings", "says"), [(LabelSettings(metric="macro"), "macro-f1"), (LabelSettings(metric="pearson"), "pearson")]
 )
 def test_a_metric_that_a_session_cannot_have_is_one_line(suite, rows, task, runtime, settings, says):
     """An unknown one, one that is not proven, and one that labels do not give."""
@@ -344,8 +336,8 @@ def test_a_metric_that_a_session_cannot_have_is_one_line(suite, rows, task, runt
 def test_more_labels_than_rows_in_the_pool(suite, rows, runtime):
     """Labelled rows that a small pool does not hold are used all the same, and that is said."""
     labelled = sets.LabelledDataset("own", sets.cards()["hans-sub"].task, rows[:10], 10)
-    found = decide(suite, labelled, pool=unlabelled(rows[5:8]), evidence=Evidence("none"), runtime=runtime)
-    assert any("adds 0 rows" in note for note in found.notes)
+    ranking = decide(suite, labelled, pool=unlabelled(rows[5:8]), evidence=Evidence("none"), runtime=runtime)
+    assert any("adds 0 rows" in note for note in ranking.notes)
 
 
 def test_from_a_pool_to_a_decision_on_the_command_line(rank_models, tmp_path, rows, runtime):
@@ -355,13 +347,13 @@ def test_from_a_pool_to_a_decision_on_the_command_line(rank_models, tmp_path, ro
     common = ("--models", "hans-sub-mini", "--store", runtime.store)
     code, _, err = rank_models("label", "--pool", pool, "--task", "nli", *common, "--batch", 4, "-o", to_label, "-q")
     assert (code, err) == (0, "")
-    read = list(csv.DictReader(io.StringIO(to_label.read_text())))
-    assert [list(row) for row in read] == [["premise", "hypothesis", "label"]] * 4
+    lines = list(csv.DictReader(io.StringIO(to_label.read_text())))
+    assert [list(row) for row in lines] == [["premise", "hypothesis", "label"]] * 4
     truth = {row.segments: ("non-entailment", "entailment")[row.target] for row in rows}
     with to_label.open("w", newline="") as file:
         writer = csv.DictWriter(file, ["premise", "hypothesis", "label"])
         writer.writeheader()
-        writer.writerows({**row, "label": truth[row["premise"], row["hypothesis"]]} for row in read)
+        writer.writerows({**row, "label": truth[row["premise"], row["hypothesis"]]} for row in lines)
     code, out, _ = rank_models("--data", to_label, "--pool", pool, *common, "--attribution", "none", "--format", "json")
     assert code == 0
     assert json.loads(out)["decision"]["method"] == "SURROGATE"
@@ -399,37 +391,37 @@ def test_chosen_rows_and_their_pool_are_read_together(rank_models, tmp_path):
     pool, chosen = tmp_path / "pool.csv", tmp_path / "chosen.csv"
     rows = [f"{n},The judge near the actor ran {n} miles.,The actor ran {n} miles.,mail" for n in range(12)]
     pool.write_text("\n".join(["ticket,before,after,channel", *rows]) + "\n")
-    given = ("--columns", "text=before,text=after,label=gold", "--models", "hans-sub-mini", "--quiet")
-    rank_models("label", "--pool", pool, *given, "--batch", "4", "-o", chosen)
+    common = ("--columns", "text=before,text=after,label=gold", "--models", "hans-sub-mini", "--quiet")
+    rank_models("label", "--pool", pool, *common, "--batch", "4", "-o", chosen)
     assert chosen.read_text().splitlines()[0] == "ticket,before,after,channel,gold"
     chosen.write_text(
         chosen.read_text().replace("mail,\n", "mail,neutral\n", 2).replace("mail,\n", "mail,entailment\n", 1)
     )
-    code, out, err = rank_models("--data", chosen, "--pool", pool, "--attribution", "none", "--format", "json", *given)
+    code, out, err = rank_models("--data", chosen, "--pool", pool, "--attribution", "none", "--format", "json", *common)
     assert (code, err) == (0, "")
-    found = json.loads(out)
-    assert (found["decision"]["method"], found["header"]["probe"]) == ("SURROGATE", 3)
-    said = [note.replace("`--pool`", "`pool`") for note in found["header"]["notes"]]
-    assert "1 row has no label yet, and counts only in a pool (`pool`)." in said
-    code, out, _ = rank_models("label", "--pool", pool, "--labelled", chosen, *given, "--batch", "9")
+    report = json.loads(out)
+    assert (report["decision"]["method"], report["header"]["probe"]) == ("SURROGATE", 3)
+    notes = [note.replace("`--pool`", "`pool`") for note in report["header"]["notes"]]
+    assert "1 row has no label yet, and counts only in a pool (`pool`)." in notes
+    code, out, _ = rank_models("label", "--pool", pool, "--labelled", chosen, *common, "--batch", "9")
     assert (code, len(out.splitlines())) == (0, 10)
-    code, out, err = rank_models("label", "--pool", pool, "--labelled", chosen, *given, "--batch", "10")
+    code, out, err = rank_models("label", "--pool", pool, "--labelled", chosen, *common, "--batch", "10")
     assert (code, out) == (2, "")
     assert re.search("`-{0,2}batch` must be between 1 and 9", err)
 
 
 def test_rows_of_a_pool_that_have_a_label_are_not_chosen(rank_models, tmp_path):
-    """They count as labelled; rows without a text are left out; where nothing is left, that is said."""
+    """Such rows count as labelled, rows without a text are left out, and an empty rest is said."""
     pool = tmp_path / "pool.csv"
     rows = [f"The judge ran {n} miles.,The judge ran.,{'' if n % 2 else 'entailment'}" for n in range(6)]
     pool.write_text("\n".join(["premise,hypothesis,Label", *rows, "The judge ran.,,"]) + "\n")
-    given = ("--models", "hans-sub-mini", "--rule", "random")
-    code, out, err = rank_models("label", "--pool", pool, *given, "--batch", "3")
+    arguments = ("--models", "hans-sub-mini", "--rule", "random")
+    code, out, err = rank_models("label", "--pool", pool, *arguments, "--batch", "3")
     assert code == 0
     assert sorted(out.splitlines()[1:]) == [row for row in rows if row.endswith(",")]
     assert "rows with a blank text are left out: 1" in err
     pool.write_text(pool.read_text().replace(".,\n", ".,neutral\n"))
-    code, out, err = rank_models("label", "--pool", pool, *given, "--batch", "1")
+    code, out, err = rank_models("label", "--pool", pool, *arguments, "--batch", "1")
     assert (code, out) == (2, "")
     assert "no row is left to choose: all of the pool have a label" in err
 
@@ -437,8 +429,8 @@ def test_rows_of_a_pool_that_have_a_label_are_not_chosen(rank_models, tmp_path):
 def test_a_list_of_one_text_becomes_a_column():
     """As a list of two becomes two."""
     pool = read_sheet([{"key": 7, "segments": ["A dog ran."]}], {"id": "key"}, ["text"])
-    written = filled(pool, readers.unlabelled(pool))
-    assert list(csv.reader(io.StringIO(written))) == [["key", "text", "label"], ["7", "A dog ran.", ""]]
+    sheet = filled(pool, readers.unlabelled(pool))
+    assert list(csv.reader(io.StringIO(sheet))) == [["key", "text", "label"], ["7", "A dog ran.", ""]]
 
 
 def test_a_model_that_fails_has_no_say(rank_models, tmp_path):
@@ -464,8 +456,8 @@ def test_an_empty_pool_is_an_error(tmp_path, task):
     with refuses(DataError, place=file):
         sets.unlabelled(file)
     file.write_text("text,label\n")
-    for given in ({}, {"task": task.name}, {"like": "hans-sub"}):
+    for target in ({}, {"task": task.name}, {"like": "hans-sub"}):
         with refuses(DataError, place=file):
-            labelled(file, **given)
+            labelled(file, **target)
     with refuses(DataError, place="rows in memory"):
         labelled([])

@@ -39,13 +39,13 @@ def large_pool(tmp_path, monkeypatch):
         parquet.write_table(table, tmp_path / "parts" / f"{part}.parquet")
     write(tmp_path / "pool.csv", rows)
     for name, wrong in (("alpha", 2), ("beta", 4), ("gamma", 3)):
-        said = [LABELS[int(t if rng.random() > 1 / wrong else 1 - t)] for t in TRUTH]
-        write(tmp_path / f"{name}.csv", {**rows, "prediction": said})
+        labels = [LABELS[int(t if rng.random() > 1 / wrong else 1 - t)] for t in TRUTH]
+        write(tmp_path / f"{name}.csv", {**rows, "prediction": labels})
         for alone in rows:
             order = rng.permutation(SIZE)
-            shuffled = {alone: rows[alone], "prediction": said}
+            shuffled = {alone: rows[alone], "prediction": labels}
             write(tmp_path / f"{name}-{alone}.csv", {c: [cells[n] for n in order] for c, cells in shuffled.items()})
-        write(tmp_path / f"{name}-order.csv", {"prediction": said})
+        write(tmp_path / f"{name}-order.csv", {"prediction": labels})
     labelled = range(0, SIZE, 30)
     write(
         tmp_path / "ten.csv",
@@ -58,10 +58,10 @@ def large_pool(tmp_path, monkeypatch):
     return tmp_path
 
 
-def ranked(folder, pool, joined="", data="ten.csv"):
+def ranked(folder, pool, joined="", rows_file="ten.csv"):
     """The decision of a run."""
     models = [f"{name}={name}{joined}.csv" for name in ("alpha", "beta", "gamma")]
-    arguments = ["run", "--data", data, "--pool", pool, "--models", *models, "--store", "store", "-q"]
+    arguments = ["run", "--data", rows_file, "--pool", pool, "--models", *models, "--store", "store", "-q"]
     with pytest.raises(SystemExit) as stop:
         main([*arguments, "--format", "json", "-o", "found.json", "--force"])
     assert not stop.value.code
@@ -77,11 +77,11 @@ def test_a_run_on_a_large_pool_is_that_on_its_drawn_rows(pool, joined, folder, m
     with (folder / "pool.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     write(folder / "small.csv", {name: [rows[n][name] for n in drawn] for name in ("id", "text")})
-    found = ranked(folder, pool, joined)
+    ranking = ranked(folder, pool, joined)
     note = f"{len(drawn)} of the {SIZE} rows of the pool are read, drawn at random (seed 0)."
-    assert note in found["header"]["notes"]
+    assert note in ranking["header"]["notes"]
     monkeypatch.setattr("ranker.runs.rows.POOL_ROWS", SIZE)
-    assert found["decision"]["models"] == ranked(folder, "small.csv", joined)["decision"]["models"]
+    assert ranking["decision"]["models"] == ranked(folder, "small.csv", joined)["decision"]["models"]
 
 
 def test_answers_without_ids_and_texts_are_those_of_the_rows_in_the_whole_file(folder):
@@ -95,7 +95,7 @@ def test_answers_without_ids_and_texts_are_those_of_the_rows_in_the_whole_file(f
     assert decisions[0] == decisions[1]
 
 
-def labelled(folder, keys, *more):
+def labelled(folder, keys, *flags):
     """A session of `label` that is told these answers; what it said."""
     models = [f"{name}.csv" for name in ("alpha", "beta", "gamma")]
     arguments = ["label", "--pool", "pool.csv", "--models", *models, "-o", "labels.csv", "--store", "store"]
@@ -103,7 +103,7 @@ def labelled(folder, keys, *more):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "stdin", io.StringIO("".join(f"{key}\n" for key in keys)))
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out), pytest.raises(SystemExit) as stop:
-            main([*arguments, "--until", "1", "--annotator", "ann", *more])
+            main([*arguments, "--until", "1", "--annotator", "ann", *flags])
     assert not stop.value.code, out.getvalue()
     return out.getvalue()
 
@@ -116,8 +116,8 @@ def answers(folder):
 
 def test_a_session_on_a_large_pool_goes_on_although_the_pool_grew(folder):
     """Rows that were answered are read in any case, and so are rows with a label in the pool."""
-    said = labelled(folder, ["1", "2", "1", "q"])
-    assert f"{DRAWN} of the {SIZE} rows of the pool are read, drawn at random (seed 0)." in said
+    output = labelled(folder, ["1", "2", "1", "q"])
+    assert f"{DRAWN} of the {SIZE} rows of the pool are read, drawn at random (seed 0)." in output
     first = answers(folder)
     assert len(first) == 3
     with (folder / "pool.csv").open("a", newline="") as out:
@@ -125,7 +125,7 @@ def test_a_session_on_a_large_pool_goes_on_although_the_pool_grew(folder):
     labelled(folder, ["2", "q"])
     assert answers(folder)[:3] == first
     assert len(answers(folder)) == 4
-    ranked(folder, "pool.csv", data="labels.csv")
+    ranked(folder, "pool.csv", rows_file="labels.csv")
 
 
 def test_labels_in_a_large_pool_are_all_used(folder):
@@ -134,8 +134,8 @@ def test_labels_in_a_large_pool_are_all_used(folder):
         rows = list(csv.DictReader(file))
     labels = [LABELS[TRUTH[n]] if n % 60 == 1 else "" for n in range(SIZE)]
     write(folder / "pool.csv", {**{name: [row[name] for row in rows] for name in ("id", "text")}, "label": labels})
-    kept = {n for n in range(SIZE) if n % 60 == 1}
-    drawn = len({*sample_rows(SIZE, DRAWN).tolist(), *kept})
+    labelled_rows = {n for n in range(SIZE) if n % 60 == 1}
+    drawn = len({*sample_rows(SIZE, DRAWN).tolist(), *labelled_rows})
     assert f"{drawn} of the {SIZE} rows" in labelled(folder, ["1", "q"])
     assert "6 answers" in labelled(folder, ["q"])
 
@@ -146,6 +146,6 @@ def test_a_streamed_data_set_is_a_pool(folder):
     rows = [{"id": f"s{n}", "text": f"Row {n} of the stream."} for n in range(SIZE)]
     stream = datasets.Dataset.from_list(rows).to_iterable_dataset()
     models = [str(folder / f"{name}.csv") for name in ("alpha", "beta")]
-    found = gather_without_truth(models, folder / "ten.csv", stream)
-    drawn = [row.id for row in found.pool if row.id.startswith("s")]
+    inputs = gather_without_truth(models, folder / "ten.csv", stream)
+    drawn = [row.id for row in inputs.pool if row.id.startswith("s")]
     assert drawn == [f"s{n}" for n in sample_rows(SIZE, DRAWN)]

@@ -33,7 +33,7 @@ def test_a_mark_beside_labels_of_rows_is_a_question(mark):
 
 
 def test_a_mark_is_no_label_of_a_task_that_is_named():
-    """It is counted, as an empty word is."""
+    """The mark is counted, as an empty word is."""
     ood = labelled(rows("neutral", "entailment", "-"), TASK)
     assert len(ood.examples) == 2
     assert "1 cell says '-' in 'label': no label." in ood.notes
@@ -72,12 +72,12 @@ def test_rows_beside_tables_are_asked_about_by_what_these_predict(tmp_path):
     models = [
         str(table(tmp_path / f"{name}.csv", "prediction", *cells)) for name, cells in (("a", "0101"), ("b", "0010"))
     ]
-    data = table(tmp_path / "rows.csv", "label", "0", "1", "0", "-1")
-    with refuses(Question, option="empty_words", value="-1", place=data):
-        decide(models, data)
+    table_file = table(tmp_path / "rows.csv", "label", "0", "1", "0", "-1")
+    with refuses(Question, option="empty_words", value="-1", place=table_file):
+        decide(models, table_file)
 
 
 def test_a_mark_among_answers_is_no_answer(tmp_path):
     """Models may write it for nothing; no question is asked about their cells."""
-    found = understood(table(tmp_path / "a.csv", "prediction", "neutral", "entailment", "-"), task=TASK)
-    assert found.models[0].predicted.tolist() == [0, 1, -1]
+    understood_table = understood(table(tmp_path / "a.csv", "prediction", "neutral", "entailment", "-"), task=TASK)
+    assert understood_table.models[0].predicted.tolist() == [0, 1, -1]

@@ -23,12 +23,9 @@ SET = NamedDataset("hans-sub", limit=24)
 MODELS = suites.Suite("two", suites.load(["hans-sub-mini"]).models[::4])
 
 EXAMPLES = {
-    "id": "b",
-    "segments": ("The doctor saw the actor.", "An old judge danced"),
-    "target": 0,
-    "marks": {"subject": (Span(0, 0, 3),)},
-    "group": "passage 1",
-}
+    "id": "b", "segments": ("The doctor saw the actor.", "An old judge danced"), "target": 0,
+    "marks": {"subject": (Span(0, 0, 3),)}, "group": "passage 1",
+}  # fmt: skip
 """What an example is: field -> another value; a factor can read all of them."""
 
 
@@ -49,15 +46,15 @@ def tired(attributions: Attributions, example: Example) -> float:
 @pytest.fixture
 def calls(monkeypatch):
     """The factors that are computed, a list for each model that any is computed of."""
-    found = []
+    computed = []
     compute = measured.score_model
 
-    def counted(answers, attributions, examples, factors, *rest):
-        found.append([one.name for one in factors])
-        return compute(answers, attributions, examples, factors, *rest)
+    def counted(answers, attributions, examples, factors, *flags):
+        computed.append([column.name for column in factors])
+        return compute(answers, attributions, examples, factors, *flags)
 
     monkeypatch.setattr(measured, "score_model", counted)
-    return found
+    return computed
 
 
 @pytest.fixture(scope="module")
@@ -68,12 +65,12 @@ def attributed(tmp_path_factory):
     return folder
 
 
-def ranked(store, own=(), **given):
+def ranked(store, own_factors=(), **options):
     """A ranking by occlusion, as saved."""
-    own_terms = {k: given.pop(k) for k in ("target", "norm") if k in given}
-    evidence = Evidence("occlusion", (*FACTORS, *own), methods=(), **own_terms)
-    found = rank(MODELS, given.pop("examples", SET), evidence=evidence, runtime=Runtime(store=store), **given)
-    return found.to_dict()
+    own_terms = {k: options.pop(k) for k in ("target", "norm") if k in options}
+    evidence = Evidence("occlusion", (*FACTORS, *own_factors), methods=(), **own_terms)
+    ranking = rank(MODELS, options.pop("examples", SET), evidence=evidence, runtime=Runtime(store=store), **options)
+    return ranking.to_dict()
 
 
 @pytest.fixture
@@ -101,7 +98,7 @@ def test_reasons_are_kept_with_the_numbers(store, calls, monkeypatch):
     first, second = (ranked(store, [tired.factor]) for _ in range(2))
     assert calls == [["CONF", "INDEX-DIFF", "SUM-DIFF", "TIRED"]] * 2
     assert first == second
-    dropped = next(one["dropped"] for one in first["evaluation"]["methods"] if one["name"] == "TIRED")
+    dropped = next(method["dropped"] for method in first["evaluation"]["methods"] if method["name"] == "TIRED")
     assert len(dropped) > 1
 
 
@@ -115,32 +112,32 @@ def test_a_new_factor_computes_only_itself(store, calls):
 
 
 @pytest.mark.parametrize(
-    "given",
+    "change",
     [
         {"target": "true"},
         pytest.param({"norm": "l1"}, marks=pytest.mark.slow),
         pytest.param({"examples": NamedDataset("hans-sub", limit=23)}, marks=pytest.mark.slow),
         pytest.param({"examples": NamedDataset("hans-sub", limit=24, population=20)}, marks=pytest.mark.slow),
     ],
-    ids=lambda given: "-".join(map(str, given)),
+    ids=lambda change: "-".join(map(str, change)),
 )
-def test_what_changes_a_score_finds_no_other(store, attributed, tmp_path, calls, given):
+def test_what_changes_a_score_finds_no_other(store, attributed, tmp_path, calls, change):
     """The target rule, the norm, and the rows."""
     ranked(store)
     calls.clear()
-    found, computed = ranked(store, **given), calls.copy()
-    every = ["CONF", "INDEX-DIFF", "SUM-DIFF"]
-    assert computed == [every[1:] if "target" in given else every] * 2
-    assert found == ranked(copytree(attributed, tmp_path / "without"), **given)
+    ranking, computed = ranked(store, **change), calls.copy()
+    all_factors = ["CONF", "INDEX-DIFF", "SUM-DIFF"]
+    assert computed == [all_factors[1:] if "target" in change else all_factors] * 2
+    assert ranking == ranked(copytree(attributed, tmp_path / "without"), **change)
 
 
 @pytest.mark.parametrize("field", ["shortcut", "evidence"])
 def test_the_labels_that_factors_are_about_change_what_is_found(store, calls, field):
     """Which label the shortcut speaks for is in no model's key, and in this one."""
     ranked(store)
-    data = SET.load()
+    dataset = SET.load()
     calls.clear()
-    ranked(store, examples=replace(data, task=replace(data.task, **{field: 0})))
+    ranked(store, examples=replace(dataset, task=replace(dataset.task, **{field: 0})))
     assert len(calls) == 2
 
 
@@ -152,24 +149,24 @@ def test_every_field_of_an_example_stands_in_the_table():
 @pytest.mark.parametrize("field", EXAMPLES)
 def test_rows_are_known_by_all_that_is_in_them(field):
     """And by their order."""
-    one = Example("a", ("The doctor saw the actor.", "An old judge danced."), 1)
-    assert rows_digest([replace(one, **{field: EXAMPLES[field]})]) != rows_digest([one])
-    other = sets.load("hans-sub").examples[0]
-    assert rows_digest([one, other]) != rows_digest([other, one])
+    example = Example("a", ("The doctor saw the actor.", "An old judge danced."), 1)
+    assert rows_digest([replace(example, **{field: EXAMPLES[field]})]) != rows_digest([example])
+    other_example = sets.load("hans-sub").examples[0]
+    assert rows_digest([example, other_example]) != rows_digest([other_example, example])
 
 
 def scores(store):
     """Where what factors gave is kept, model by model; what methods gave to draws lies beside it."""
-    return [one for one in contents(Store(store).root) if "scores" in one.key and "method" not in one.key["of"]]
+    return [entry for entry in contents(Store(store).root) if "scores" in entry.key and "method" not in entry.key["of"]]
 
 
 def test_damaged_scores_are_set_aside_and_computed_anew(store, calls, caplog):
     """A flipped bit is noticed, and costs what was kept in that file."""
     first = ranked(store)
-    kept = scores(store)
-    assert len(kept) == 2
-    assert all("  scores" in str(one) and one.rows == 6 for one in kept)  # three factors, and quality in three parts
-    shard = next(kept[0].folder.glob("*.parquet"))
+    damaged = scores(store)
+    assert len(damaged) == 2
+    assert all("  scores" in str(e) and e.rows == 6 for e in damaged)  # three factors, and quality in three parts
+    shard = next(damaged[0].folder.glob("*.parquet"))
     content = bytearray(shard.read_bytes())
     content[len(content) // 2] ^= 1
     shard.write_bytes(content)
@@ -183,8 +180,8 @@ def test_damaged_scores_are_set_aside_and_computed_anew(store, calls, caplog):
 def test_scores_of_one_model_are_not_those_of_another(store):
     """A shard that lies in another model's folder is none of its own."""
     first = ranked(store)
-    one, other = (entry.folder for entry in scores(store))
-    for shard in one.glob("*.parquet"):
-        (other / shard.name).write_bytes(shard.read_bytes())
+    first_folder, second_folder = (entry.folder for entry in scores(store))
+    for shard in first_folder.glob("*.parquet"):
+        (second_folder / shard.name).write_bytes(shard.read_bytes())
     assert ranked(store) == first
-    assert len(list(other.glob("*.damaged"))) == 1
+    assert len(list(second_folder.glob("*.damaged"))) == 1

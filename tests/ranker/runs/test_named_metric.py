@@ -45,34 +45,34 @@ def answers():
 @pytest.fixture
 def files(tmp_path, answers):
     """A table of rows with labels, and a table of answers for each model."""
-    truth, said = answers
+    truth, predictions = answers
     rows = tmp_path / "rows.csv"
-    rows.write_text("id,text,label\n" + "".join(f"r{n},row {n},{LABELS[one]}\n" for n, one in enumerate(truth)))
-    for name, given in said.items():
-        lines = "".join(f"r{n},{LABELS[one]}\n" for n, one in enumerate(given))
+    rows.write_text("id,text,label\n" + "".join(f"r{n},row {n},{LABELS[label]}\n" for n, label in enumerate(truth)))
+    for name, predicted in predictions.items():
+        lines = "".join(f"r{n},{LABELS[label]}\n" for n, label in enumerate(predicted))
         (tmp_path / f"{name}.csv").write_text(f"id,prediction\n{lines}")
-    return rows, [tmp_path / f"{name}.csv" for name in said]
+    return rows, [tmp_path / f"{name}.csv" for name in predictions]
 
 
 @pytest.mark.parametrize(
     ("metric", "oracle"),
     [
-        ("macro-f1", lambda truth, said: f1_score(truth, said, average="macro")),
+        ("macro-f1", lambda truth, predicted: f1_score(truth, predicted, average="macro")),
         ("MCC", matthews_corrcoef),
-        ("f1:yes", lambda truth, said: f1_score(truth, said, labels=[2], average=None)[0]),
+        ("f1:yes", lambda truth, predicted: f1_score(truth, predicted, labels=[2], average=None)[0]),
     ],
 )
 def test_a_decision_goes_by_the_metric_that_is_named(files, answers, metric, oracle):
     """Values are scikit-learn's, the order is theirs, and the header says the metric's name."""
     rows, models = files
-    truth, said = answers
-    found = decide(models, rows, metric=metric)
-    expected = {name: oracle(truth, given) for name, given in said.items()}
-    assert found.header.metric == metric.lower()
-    assert {one.name: one.outcome for one in found.decision.models} == pytest.approx(expected, abs=1e-12)
-    assert found.decision.names[0] == max(expected, key=expected.get)
-    for one in found.decision.models:
-        assert one.low < one.outcome < one.high
+    truth, predictions = answers
+    ranking = decide(models, rows, metric=metric)
+    expected = {name: oracle(truth, predicted) for name, predicted in predictions.items()}
+    assert ranking.header.metric == metric.lower()
+    assert {model.name: model.outcome for model in ranking.decision.models} == pytest.approx(expected, abs=1e-12)
+    assert ranking.decision.names[0] == max(expected, key=expected.get)
+    for model in ranking.decision.models:
+        assert model.low < model.outcome < model.high
 
 
 def test_accuracy_by_name_is_the_decision_without_a_name(files):
@@ -93,8 +93,8 @@ def test_a_metric_that_is_not_known_is_refused_with_the_near_names(files):
 def test_a_pool_is_read_by_such_a_metric(files, rank_models):
     """SURROGATE orders by it, in Python and on the command line, and methods without a posterior of it do not."""
     rows, models = files
-    found = decide(models, rows, pool=rows, probe=30, metric="macro-f1").found
-    assert (found.method, found.metric, found.names) == ("SURROGATE", "macro-f1", ("fair", "always"))
+    decision = decide(models, rows, pool=rows, probe=30, metric="macro-f1").found
+    assert (decision.method, decision.metric, decision.names) == ("SURROGATE", "macro-f1", ("fair", "always"))
     arguments = ["--data", str(rows), "--probe", "30", "--pool", str(rows), "--models", *map(str, models)]
     status, out, _ = rank_models(*arguments, "--metric", "macro-f1")
     assert not status
@@ -105,7 +105,7 @@ def test_a_pool_is_read_by_such_a_metric(files, rank_models):
 
 
 def test_outcomes_that_were_judged_elsewhere_have_no_such_metric(tmp_path):
-    """Where no labels are known, nothing but the recorded metric can be had."""
+    """Only the recorded metric can be had if no labels are known."""
     for name in ("a", "b"):
         (tmp_path / f"{name}.csv").write_text("id,outcome\n" + "".join(f"{n},{n % 2}\n" for n in range(9)))
     models = [tmp_path / "a.csv", tmp_path / "b.csv"]
@@ -115,11 +115,11 @@ def test_outcomes_that_were_judged_elsewhere_have_no_such_metric(tmp_path):
 
 
 def test_a_saved_decision_by_a_metric_is_read_again(files, tmp_path):
-    """What is loaded says the same."""
+    """A loaded decision says the same."""
     rows, models = files
-    found = decide(models, rows, metric="mcc")
-    found.save(tmp_path / "run.json")
-    assert Ranking.load(tmp_path / "run.json").to_dict() == found.to_dict()
+    ranking = decide(models, rows, metric="mcc")
+    ranking.save(tmp_path / "run.json")
+    assert Ranking.load(tmp_path / "run.json").to_dict() == ranking.to_dict()
     assert json.loads((tmp_path / "run.json").read_text())["header"]["metric"] == "mcc"
 
 
@@ -130,13 +130,13 @@ def test_every_format_writes_values_and_no_percent(files, answers, rank_models, 
     (rows, models), metric = files, "macro-f1"
     status, out, err = rank_models("--data", rows, "--metric", metric, "--format", name, "--models", *models)
     assert (status, "says nothing" in err) == (0, False)
-    found = decide(models, rows, metric=metric)
+    ranking = decide(models, rows, metric=metric)
     if name in ("json", "csv"):
-        assert str(found.decision.models[0].outcome) in out
+        assert str(ranking.decision.models[0].outcome) in out
     else:
         if name != "pairs":  # which has no values
             assert metric in out
-            assert f"{found.decision.models[0].outcome:.3f}" in out
+            assert f"{ranking.decision.models[0].outcome:.3f}" in out
         assert "right: percent" not in out
         assert "a point" not in out
         assert "right on the same rows" not in out
@@ -146,13 +146,13 @@ def test_the_words_of_two_models(files, answers, rank_models):
     """Values, the interval of their difference in the same unit, and the next step."""
     rows, models = files
     _, out, _ = rank_models("--data", rows, "--metric", "macro-f1", "--models", *models)
-    said = " ".join(out.split())
-    found = decide(models, rows, metric="macro-f1").decision
-    pair = found.versus[0]
-    first = found.models[0]
-    assert f"fair has macro-f1 {first.outcome:.3f} ({first.low:.3f} to {first.high:.3f}), always" in said
-    assert f"The difference is {pair.difference:+.3f} (95 % interval {pair.low:+.3f} to {pair.high:+.3f}; p" in said
-    assert f"Next: take fair. It is expected to be {first.shortfall:.3f} below the best model." in said
+    text = " ".join(out.split())
+    decision = decide(models, rows, metric="macro-f1").decision
+    pair = decision.versus[0]
+    first = decision.models[0]
+    assert f"fair has macro-f1 {first.outcome:.3f} ({first.low:.3f} to {first.high:.3f}), always" in text
+    assert f"The difference is {pair.difference:+.3f} (95 % interval {pair.low:+.3f} to {pair.high:+.3f}; p" in text
+    assert f"Next: take fair. It is expected to be {first.shortfall:.3f} below the best model." in text
 
 
 def test_three_models_are_put_in_order(files, tmp_path, rank_models):
@@ -161,50 +161,54 @@ def test_three_models_are_put_in_order(files, tmp_path, rank_models):
     third = tmp_path / "third.csv"
     third.write_text(models[1].read_text())
     _, out, _ = rank_models("--data", rows, "--metric", "macro-f1", "--models", *models, third)
-    said = " ".join(out.split())
-    assert re.search(r"macro-f1 ties fair, third in first place. fair's macro-f1 on the 120 rows is 0\.\d\d\d", said)
-    assert "better by more than 0.01" in said
+    text = " ".join(out.split())
+    assert re.search(r"macro-f1 ties fair, third in first place. fair's macro-f1 on the 120 rows is 0\.\d\d\d", text)
+    assert "better by more than 0.01" in text
 
 
 def test_a_table_that_brings_its_truth_is_decided_by_the_metric(tmp_path, answers, rank_models):
     """One wide table: the truth beside the answers of both models."""
-    truth, said = answers
+    truth, predictions = answers
     table = tmp_path / "wide.csv"
-    lines = [f"{LABELS[t]},{LABELS[a]},{LABELS[b]}\n" for t, a, b in zip(truth, *said.values(), strict=True)]
-    table.write_text(f"label,{','.join(said)}\n" + "".join(lines))
+    lines = [f"{LABELS[t]},{LABELS[a]},{LABELS[b]}\n" for t, a, b in zip(truth, *predictions.values(), strict=True)]
+    table.write_text(f"label,{','.join(predictions)}\n" + "".join(lines))
     options = ("--truth", "label", "--metric", "macro-f1", "--format", "json")
-    status, out, _ = rank_models("--models", table, *[one for name in said for one in ("--prediction", name)], *options)
+    status, out, _ = rank_models(
+        "--models", table, *[argument for name in predictions for argument in ("--prediction", name)], *options
+    )
     assert status == 0
-    found = json.loads(out)
-    values = {one["name"]: one["outcome"] for one in found["decision"]["models"]}
-    assert values == pytest.approx({name: f1_score(truth, one, average="macro") for name, one in said.items()})
-    assert (found["header"]["metric"], found["decision"]["metric"]) == ("macro-f1", "macro-f1")
-    jsonschema.validate(found, json.loads((Path(ranker.__file__).parent / "report/ranking.schema.json").read_text()))
+    output = json.loads(out)
+    values = {model["name"]: model["outcome"] for model in output["decision"]["models"]}
+    assert values == pytest.approx(
+        {name: f1_score(truth, predicted, average="macro") for name, predicted in predictions.items()}
+    )
+    assert (output["header"]["metric"], output["decision"]["metric"]) == ("macro-f1", "macro-f1")
+    jsonschema.validate(output, json.loads((Path(ranker.__file__).parent / "report/ranking.schema.json").read_text()))
 
 
 def test_labels_that_are_numbers_have_errors(tmp_path, rank_models):
     """MAE: less is better, its value may be above 1, the first model is better by a positive difference."""
     rng = np.random.default_rng(3)
     truth = rng.integers(1, 6, 60)
-    rows = "".join(f"{n},row {n},{one}\n" for n, one in enumerate(truth))
+    rows = "".join(f"{n},row {n},{number}\n" for n, number in enumerate(truth))
     (tmp_path / "rows.csv").write_text(f"id,text,label\n{rows}")
-    said = {"near": np.clip(truth + rng.integers(-1, 2, 60), 1, 5), "far": rng.integers(1, 6, 60)}
-    for name, given in said.items():
-        lines = "".join(f"{n},{one}\n" for n, one in enumerate(given))
+    predictions = {"near": np.clip(truth + rng.integers(-1, 2, 60), 1, 5), "far": rng.integers(1, 6, 60)}
+    for name, predicted in predictions.items():
+        lines = "".join(f"{n},{number}\n" for n, number in enumerate(predicted))
         (tmp_path / f"{name}.csv").write_text(f"id,prediction\n{lines}")
-    models = [tmp_path / f"{name}.csv" for name in said]
-    found = decide(models, tmp_path / "rows.csv", metric="mae").decision
-    assert found.names == ("near", "far")
-    assert [one.outcome for one in found.models] == pytest.approx(
-        [np.abs(given - truth).mean() for given in said.values()]
+    models = [tmp_path / f"{name}.csv" for name in predictions]
+    decision = decide(models, tmp_path / "rows.csv", metric="mae").decision
+    assert decision.names == ("near", "far")
+    assert [model.outcome for model in decision.models] == pytest.approx(
+        [np.abs(predicted - truth).mean() for predicted in predictions.values()]
     )
-    assert found.versus[0].difference == pytest.approx(found.models[1].outcome - found.models[0].outcome)
-    assert "Less of mae is better; a difference above 0 means that the first model is better." in found.notes
+    assert decision.versus[0].difference == pytest.approx(decision.models[1].outcome - decision.models[0].outcome)
+    assert "Less of mae is better; a difference above 0 means that the first model is better." in decision.notes
     status, out, _ = rank_models(
         "--data", tmp_path / "rows.csv", "--metric", "mae", "--models", *models, "--format", "html"
     )
     assert status == 0
-    assert f"{found.models[1].outcome:.3f}" in out
+    assert f"{decision.models[1].outcome:.3f}" in out
 
 
 def test_what_is_wrong_about_a_metric_is_one_line(files, rank_models):
@@ -217,7 +221,7 @@ def test_what_is_wrong_about_a_metric_is_one_line(files, rank_models):
 
 
 def test_a_gate_holds_models_to_the_metric(files, tmp_path, rank_models):
-    """It passes where the bound is above the margin, in the metric's unit, and exits with 3 where it is not."""
+    """The gate passes if the bound is above the margin, in the metric's unit, and exits with 3 otherwise."""
     rows, models = files
     command = ("--data", rows, "--metric", "macro-f1", "--models", *models, "--not-worse-than")
     status, out, _ = rank_models(*command, "always")
@@ -252,7 +256,7 @@ def test_a_gate_without_rows_that_tell_two_apart_has_a_bound_or_a_reason(files, 
 
 @pytest.mark.more
 def test_two_runs_by_a_metric_are_compared_in_its_unit(files, tmp_path, rank_models):
-    """What changed is written as values; runs by different metrics are not compared."""
+    """Changes are written as values; runs by different metrics are not compared."""
     rows, models = files
     for metric, probe in (("macro-f1", 60), ("macro-f1", 120), ("accuracy", 120)):
         decide(models, rows, metric=metric, probe=probe).save(tmp_path / f"{metric}-{probe}.json")
@@ -279,9 +283,9 @@ def test_parts_of_a_file_are_compared_by_the_metric(files, tmp_path, rank_models
             writer = csv.DictWriter(file, table[0])
             writer.writeheader()
             writer.writerows(content)
-    asked = ("--data", tmp_path / "both.csv", "--within", "half", "--metric", "macro-f1", "--models", *models)
-    found = json.loads(rank_models(*asked, "--format", "json")[1])
-    parts = {part["name"]: part for part in found["parts"]}
+    arguments = ("--data", tmp_path / "both.csv", "--within", "half", "--metric", "macro-f1", "--models", *models)
+    output = json.loads(rank_models(*arguments, "--format", "json")[1])
+    parts = {part["name"]: part for part in output["parts"]}
     values: dict[str, list[float]] = {}
     for half in halves:
         means = {mean["model"]: mean["value"] for mean in parts[half]["means"]}
@@ -290,20 +294,20 @@ def test_parts_of_a_file_are_compared_by_the_metric(files, tmp_path, rank_models
             values.setdefault(model.name, []).append(model.outcome)
     means = {mean["model"]: mean["value"] for mean in parts["all tasks"]["means"]}
     assert means == pytest.approx({name: np.mean(of_halves) for name, of_halves in values.items()})
-    assert [part["over"] for part in found["parts"]] == ["task", "task", "macro"]
-    status, out, _ = rank_models(*asked)
+    assert [part["over"] for part in output["parts"]] == ["task", "task", "macro"]
+    status, out, _ = rank_models(*arguments)
     assert (status, "Macro: each task counts the same." in out, "Pooled" in out) == (0, True, False)
 
 
 def write_set(folder, name, seed, right):
-    """Write the answers of three models to 60 rows; each is right with a probability, or guesses. Return its file."""
+    """Write the answers of three models to 60 rows, right with a probability or guessed; return the file."""
     rng = np.random.default_rng(seed)
     truth = rng.choice(3, 60, p=[0.2, 0.3, 0.5])
-    given = {model: np.where(rng.random(60) < p, truth, rng.integers(3, size=60)) for model, p in right.items()}
-    lines = [",".join([f"{name}{n}", *(LABELS[column[n]] for column in (truth, *given.values()))]) for n in range(60)]
+    answers = {model: np.where(rng.random(60) < p, truth, rng.integers(3, size=60)) for model, p in right.items()}
+    lines = [",".join([f"{name}{n}", *(LABELS[column[n]] for column in (truth, *answers.values()))]) for n in range(60)]
     file = folder / f"{name}.csv"
-    file.write_text("\n".join([",".join(["id", "label", *given]), *lines]))
-    return file, truth, given
+    file.write_text("\n".join([",".join(["id", "label", *answers]), *lines]))
+    return file, truth, answers
 
 
 @pytest.mark.more
@@ -314,28 +318,32 @@ def test_models_are_compared_over_sets_by_such_a_metric(tmp_path):
     runs = [decide([file], metric="mcc") for file, _, _ in sets]
     for number, run in enumerate(runs):
         run.save(tmp_path / f"run-{number}.json")
-    found = ranker.compare([Ranking.load(tmp_path / f"run-{number}.json") for number in range(3)])
-    values = {model: [matthews_corrcoef(truth, given[model]) for _, truth, given in sets] for model in right}
-    assert {model.model: model.value for model in found.models} == pytest.approx(
+    comparison = ranker.compare([Ranking.load(tmp_path / f"run-{number}.json") for number in range(3)])
+    values = {
+        model: [matthews_corrcoef(truth, predictions[model]) for _, truth, predictions in sets] for model in right
+    }
+    assert {model.model: model.value for model in comparison.models} == pytest.approx(
         {m: np.mean(v) for m, v in values.items()}
     )
-    assert "The values are those of mcc, in percent." in found.notes
+    assert "The values are those of mcc, in percent." in comparison.notes
     rng = np.random.default_rng(3)
-    drawn = np.array([[values_of_resample(rng, truth, given) for _ in range(400)] for _, truth, given in sets])
+    drawn = np.array(
+        [[values_of_resample(rng, truth, predictions) for _ in range(400)] for _, truth, predictions in sets]
+    )
     tasks = rng.integers(3, size=(400, 3))  # of each draw, three of the tasks
     over_tasks = drawn[tasks, np.arange(400)[:, None]].mean(axis=1)
     first = np.bincount(over_tasks.argmax(axis=1), minlength=3) / 400
-    assert [model.p_first for name in right for model in found.models if model.model == name] == pytest.approx(
+    assert [model.p_first for name in right for model in comparison.models if model.model == name] == pytest.approx(
         first, abs=0.08
     )
     best = np.bincount(drawn.mean(axis=0).argmax(axis=1), minlength=3) / 400
-    assert [found.on_average.p_best[name] for name in right] == pytest.approx(best, abs=0.08)
+    assert [comparison.on_average.p_best[name] for name in right] == pytest.approx(best, abs=0.08)
 
 
-def values_of_resample(rng, truth, given):
+def values_of_resample(rng, truth, predictions):
     """MCC of each model on the same rows, drawn with replacement, by Gorodkin's formula from a table of labels."""
     places, values = rng.integers(len(truth), size=len(truth)), []
-    for answers in given.values():
+    for answers in predictions.values():
         counts = np.bincount(3 * truth[places] + answers[places], minlength=9).reshape(3, 3)
         of_truth, of_answers, size = counts.sum(axis=1), counts.sum(axis=0), counts.sum()
         spread = (size**2 - of_truth @ of_truth) * (size**2 - of_answers @ of_answers)
@@ -350,18 +358,18 @@ def test_errors_are_not_compared_over_sets_or_parts(tmp_path, rank_models):
     for name, off in (("near", 0.1), ("far", 1.0)):
         answers = [f"r{n},{abs(n % 5 - off)}" for n in range(20)]
         (tmp_path / f"{name}.csv").write_text("\n".join(["id,prediction", *answers]))
-    asked = ("--data", tmp_path / "rows.csv", "--task", "number", "--range", "0", "5", "--metric", "mae")
-    asked += ("--models", tmp_path / "near.csv", tmp_path / "far.csv")
-    assert rank_models(*asked, "--save", tmp_path / "run.json")[0] == 0
-    for again in ((*asked, "--within", "half"), ("compare", *[tmp_path / "run.json"] * 3)):
+    arguments = ("--data", tmp_path / "rows.csv", "--task", "number", "--range", "0", "5", "--metric", "mae")
+    arguments += ("--models", tmp_path / "near.csv", tmp_path / "far.csv")
+    assert rank_models(*arguments, "--save", tmp_path / "run.json")[0] == 0
+    for again in ((*arguments, "--within", "half"), ("compare", *[tmp_path / "run.json"] * 3)):
         status, _, err = rank_models(*again)
         assert (status, "errors have no scale that" in err) == (2, True)
 
 
 def test_the_label_that_f1_is_about_is_stated(tmp_path):
     """Of two labels the second; whoever names it is not told."""
-    for name, said in (("a", "ham"), ("b", "spam")):
-        rows = "".join(f"{n},{said},{'spam' if n % 3 else 'ham'}\n" for n in range(12))
+    for name, label in (("a", "ham"), ("b", "spam")):
+        rows = "".join(f"{n},{label},{'spam' if n % 3 else 'ham'}\n" for n in range(12))
         (tmp_path / f"{name}.csv").write_text(f"id,prediction,label\n{rows}")
     models = [tmp_path / "a.csv", tmp_path / "b.csv"]
     stated = "f1 is that of spam, the second label; f1:ham is that of the other."
@@ -372,9 +380,9 @@ def test_the_label_that_f1_is_about_is_stated(tmp_path):
 def log_of(folder, pairs, recorded=None, acc=True):
     """A log of choices whose rows hold [right, predicted] for f1 and mcc, as lm-evaluation-harness writes them."""
     rows = []
-    for n, (right, said) in enumerate(pairs):
-        likelihoods = [-1.0, -2.0] if said == 0 else [-2.0, -1.0]
-        more = {"acc": float(right == said)} if acc else {}
+    for n, (right, predicted) in enumerate(pairs):
+        likelihoods = [-1.0, -2.0] if predicted == 0 else [-2.0, -1.0]
+        accuracy = {"acc": float(right == predicted)} if acc else {}
         rows.append(
             {
                 "doc_id": n,
@@ -386,15 +394,15 @@ def log_of(folder, pairs, recorded=None, acc=True):
                 "resps": [[[str(value), "False"]] for value in likelihoods],
                 "filtered_resps": [[str(value), "False"] for value in likelihoods],
                 "filter": "none",
-                "metrics": [*more, "f1", "mcc"],
-                **more,
-                "f1": [right, said],
-                "mcc": [right, said],
+                "metrics": [*accuracy, "f1", "mcc"],
+                **accuracy,
+                "f1": [right, predicted],
+                "mcc": [right, predicted],
             }
         )
     folder.mkdir()
     (folder / "samples_small_2026-01-02T03-04-05.678901.jsonl").write_text(
-        "".join(json.dumps(one) + "\n" for one in rows)
+        "".join(json.dumps(row) + "\n" for row in rows)
     )
     if recorded is not None:
         content = {
@@ -412,19 +420,24 @@ def test_pairs_of_labels_in_a_log_are_ranked_by_their_metric(tmp_path, rank_mode
     """Recomputed from the rows, whether or not these record an accuracy; the log's own number is held to them."""
     rng = np.random.default_rng(5)
     truth = (rng.random(80) < 0.3).astype(int)
-    said = {"good": np.where(rng.random(80) < 0.85, truth, 1 - truth), "poor": (rng.random(80) < 0.4).astype(int)}
-    expected = {name: float(oracle(truth, given)) for name, given in said.items()}
+    predictions = {
+        "good": np.where(rng.random(80) < 0.85, truth, 1 - truth),
+        "poor": (rng.random(80) < 0.4).astype(int),
+    }
+    expected = {name: float(oracle(truth, predicted)) for name, predicted in predictions.items()}
     recorded = {"good": {metric: expected["good"]}, "poor": {metric: expected["poor"] + 0.25}}
     logs = [
-        log_of(tmp_path / name, zip(truth.tolist(), given.tolist(), strict=True), recorded[name], acc)
-        for name, given in said.items()
+        log_of(tmp_path / name, zip(truth.tolist(), predicted.tolist(), strict=True), recorded[name], acc)
+        for name, predicted in predictions.items()
     ]
     status, out, _ = rank_models("--models", *logs, "--metric", metric, "--format", "json")
     assert status == 0
-    found = json.loads(out)
-    assert found["header"]["metric"] == metric
-    assert {one["name"]: one["outcome"] for one in found["decision"]["models"]} == pytest.approx(expected, abs=1e-12)
-    notes = " ".join(found["header"]["notes"])
+    output = json.loads(out)
+    assert output["header"]["metric"] == metric
+    assert {model["name"]: model["outcome"] for model in output["decision"]["models"]} == pytest.approx(
+        expected, abs=1e-12
+    )
+    notes = " ".join(output["header"]["notes"])
     assert f"The log's {metric}, {expected['good']:,.6g}, is that of the labels of its rows." in notes
     assert f"The log records {metric} {recorded['poor'][metric]:,.6g}, and {expected['poor']:,.6g} follows" in notes
 
@@ -432,12 +445,14 @@ def test_pairs_of_labels_in_a_log_are_ranked_by_their_metric(tmp_path, rank_mode
 def test_a_metric_that_a_log_does_not_record_is_that_of_its_labels(tmp_path, rank_models):
     """The recorded one goes first; what neither records nor labels tell is refused."""
     truth = [0, 1, 1, 0, 1, 0] * 10
-    said = {"good": [0, 1, 1, 0, 1, 1] * 10, "poor": [1, 1, 1, 0, 1, 1] * 10}
-    logs = [log_of(tmp_path / name, zip(truth, given, strict=True)) for name, given in said.items()]
+    predictions = {"good": [0, 1, 1, 0, 1, 1] * 10, "poor": [1, 1, 1, 0, 1, 1] * 10}
+    logs = [log_of(tmp_path / name, zip(truth, predicted, strict=True)) for name, predicted in predictions.items()]
     status, out, _ = rank_models("--models", *logs, "--metric", "macro-f1", "--format", "json")
     assert status == 0
-    values = {one["name"]: one["outcome"] for one in json.loads(out)["decision"]["models"]}
-    assert values == pytest.approx({name: f1_score(truth, given, average="macro") for name, given in said.items()})
+    values = {model["name"]: model["outcome"] for model in json.loads(out)["decision"]["models"]}
+    assert values == pytest.approx(
+        {name: f1_score(truth, answers, average="macro") for name, answers in predictions.items()}
+    )
     status, out, _ = rank_models("--models", *logs, "--metric", "acc", "--format", "json")
     assert (status, json.loads(out)["header"]["metric"], json.loads(out)["decision"]["metric"]) == (0, "acc", "")
     status, _, err = rank_models("--models", *logs, "--metric", "bleu")
@@ -448,62 +463,62 @@ def test_a_metric_that_a_log_does_not_record_is_that_of_its_labels(tmp_path, ran
 def test_an_evaluation_takes_the_metric_for_the_truth(tmp_path):
     """The true order is that of the metric on the whole set, which is a method of its own, the first."""
     rows, suite = load_set("hans-sub", limit=200), load_suite(["hans-sub-mini"]).models[-4:]
-    found = rank(suite, rows, metric="macro-f1", evidence=Evidence("none"))
-    told = explicit_labels(suite, rows)
+    ranking = rank(suite, rows, metric="macro-f1", evidence=Evidence("none"))
+    predictions = explicit_labels(suite, rows)
     labels = np.array([row.target for row in rows.examples])
-    expected = {name: f1_score(labels, said, average="macro") for name, said in told.items()}
-    models = found.evaluation.models
-    assert {one.name: one.outcome for one in models} == pytest.approx(expected)
-    assert [one.outcome for one in models] == pytest.approx(sorted(expected.values(), reverse=True))
-    methods = {one.name: one for one in found.evaluation.methods}
+    expected = {name: f1_score(labels, predicted, average="macro") for name, predicted in predictions.items()}
+    models = ranking.evaluation.models
+    assert {model.name: model.outcome for model in models} == pytest.approx(expected)
+    assert [model.outcome for model in models] == pytest.approx(sorted(expected.values(), reverse=True))
+    methods = {method.name: method for method in ranking.evaluation.methods}
     assert next(iter(methods)) == "macro-f1"
     assert 0.5 < methods["macro-f1"].ci_low < methods["macro-f1"].pairwise_accuracy < methods["macro-f1"].ci_high <= 1
     assert sorted(methods["macro-f1"].curve) == sorted(methods["ACC"].curve)
-    assert any("macro-f1 is not a mean over examples" in note for note in found.notes)
-    assert what_changed(found, found).changed is False
+    assert any("macro-f1 is not a mean over examples" in note for note in ranking.notes)
+    assert what_changed(ranking, ranking).changed is False
     drawn = rank(suite, rows, metric="macro-f1", draws=500, evidence=Evidence("none")).evaluation.methods[0]
     assert drawn.pairwise_accuracy == pytest.approx(methods["macro-f1"].pairwise_accuracy, abs=0.03)
     assert methods["macro-f1"].curve[10] == pytest.approx(methods["macro-f1"].pairwise_accuracy, abs=0.01)
-    assert found.header.left_out["SURROGATE"] == "estimates accuracies, and models are compared by macro-f1"
-    found.save(tmp_path / "run.json")
-    assert Ranking.load(tmp_path / "run.json").to_dict() == found.to_dict()
+    assert ranking.header.left_out["SURROGATE"] == "estimates accuracies, and models are compared by macro-f1"
+    ranking.save(tmp_path / "run.json")
+    assert Ranking.load(tmp_path / "run.json").to_dict() == ranking.to_dict()
     jsonschema.validate(
-        found.to_dict(), json.loads((Path(ranker.__file__).parent / "report/ranking.schema.json").read_text())
+        ranking.to_dict(), json.loads((Path(ranker.__file__).parent / "report/ranking.schema.json").read_text())
     )
     for name in TEXTS:
-        assert report.render(found, name)
+        assert report.render(ranking, name)
     assert f"Truly best: {models[0].name} (macro-f1 {models[0].outcome:.3f} on hans-sub)" in report.render(
-        found, "markdown"
+        ranking, "markdown"
     )
 
 
 def explicit_labels(suite, rows):
     """Model -> the labels that it predicts on a set, as a decision on all of its rows shows them."""
-    shown = decide(suite, rows, evidence=Evidence("none")).decision
+    decision = decide(suite, rows, evidence=Evidence("none")).decision
     place = {label: n for n, label in enumerate(rows.task.labels)}
-    return {name: [place[row.predicted[name]] for row in shown.rows] for name in shown.names}
+    return {name: [place[row.predicted[name]] for row in decision.rows] for name in decision.names}
 
 
 @pytest.mark.more
 def test_the_pairwise_accuracy_of_a_metric_is_that_of_drawn_probes():
     """A slow loop over drawn probes agrees, within what draws leave."""
     rows, suite = load_set("hans-sub", limit=200), load_suite(["hans-sub-mini"]).models[-4:]
-    found = rank(suite, rows, metric="mcc", evidence=Evidence("none")).evaluation
-    told, labels = explicit_labels(suite, rows), np.array([row.target for row in rows.examples])
-    said = np.array([told[one.name] for one in found.models])
+    evaluation = rank(suite, rows, metric="mcc", evidence=Evidence("none")).evaluation
+    predictions, labels = explicit_labels(suite, rows), np.array([row.target for row in rows.examples])
+    predicted = np.array([predictions[model.name] for model in evaluation.models])
     rng, points = np.random.default_rng(1), []
-    pairs = [(a, b) for a in range(len(said)) for b in range(a + 1, len(said))]
-    decided = [(a, b) for a, b in pairs if found.models[a].outcome - found.models[b].outcome > 1e-12]
+    pairs = [(a, b) for a in range(len(predicted)) for b in range(a + 1, len(predicted))]
+    decided = [(a, b) for a, b in pairs if evaluation.models[a].outcome - evaluation.models[b].outcome > 1e-12]
     for _ in range(300):
         draw = rng.integers(len(labels), size=10)
-        values = [mcc(labels[draw], one[draw]) for one in said]
+        values = [mcc(labels[draw], row[draw]) for row in predicted]
         points.append(np.mean([(np.sign(round(values[a] - values[b], 12)) + 1) / 2 for a, b in decided]))
-    assert found.methods[0].pairwise_accuracy == pytest.approx(np.mean(points), abs=4 * np.std(points) / 300**0.5)
+    assert evaluation.methods[0].pairwise_accuracy == pytest.approx(np.mean(points), abs=4 * np.std(points) / 300**0.5)
 
 
-def mcc(truth, said):
+def mcc(truth, predicted):
     """Matthews' correlation, 0 where one of the two has one label only."""
-    return matthews_corrcoef(truth, said) if len(set(truth)) > 1 and len(set(said)) > 1 else 0.0
+    return matthews_corrcoef(truth, predicted) if len(set(truth)) > 1 and len(set(predicted)) > 1 else 0.0
 
 
 def test_less_of_a_metric_has_no_true_order():
@@ -515,12 +530,12 @@ def test_less_of_a_metric_has_no_true_order():
 def test_a_metric_that_is_named_for_logs_is_not_lost(tmp_path):
     """From Python it stands in the options of the logs; it is what models are compared by, with no other word."""
     truth = [0, 1, 1, 0, 1, 0] * 10
-    said = {"good": [0, 1, 1, 0, 1, 1] * 10, "poor": [1, 1, 1, 0, 1, 1] * 10}
-    logs = [log_of(tmp_path / name, zip(truth, given, strict=True)) for name, given in said.items()]
-    found = decide(load_suite(logs, SourceOptions(kinds=[LogOptions(metric="mcc")])))
-    assert (found.header.metric, found.decision.metric) == ("mcc", "mcc")
-    values = {one.name: one.outcome for one in found.decision.models}
-    assert values == pytest.approx({name: matthews_corrcoef(truth, given) for name, given in said.items()})
+    predictions = {"good": [0, 1, 1, 0, 1, 1] * 10, "poor": [1, 1, 1, 0, 1, 1] * 10}
+    logs = [log_of(tmp_path / name, zip(truth, predicted, strict=True)) for name, predicted in predictions.items()]
+    ranking = decide(load_suite(logs, SourceOptions(kinds=[LogOptions(metric="mcc")])))
+    assert (ranking.header.metric, ranking.decision.metric) == ("mcc", "mcc")
+    values = {model.name: model.outcome for model in ranking.decision.models}
+    assert values == pytest.approx({name: matthews_corrcoef(truth, answer) for name, answer in predictions.items()})
 
 
 def test_means_over_tasks_are_of_the_metric(tmp_path, rank_models):
@@ -546,38 +561,38 @@ def test_means_over_tasks_are_of_the_metric(tmp_path, rank_models):
 def test_checkpoints_are_decided_between_by_the_metric(tmp_path):
     """As files of answers are, in clusters, too."""
     rows, suite = load_set("hans-sub", limit=60), load_suite(["hans-sub-mini"])
-    found = decide(suite, rows, metric="macro-f1", evidence=Evidence("none"))
+    ranking = decide(suite, rows, metric="macro-f1", evidence=Evidence("none"))
     labels = np.array([row.target for row in rows.examples])
-    told = explicit_labels(suite, rows)
-    expected = {name: f1_score(labels, said, average="macro") for name, said in told.items()}
-    assert {one.name: one.outcome for one in found.decision.models} == pytest.approx(expected)
+    predictions = explicit_labels(suite, rows)
+    expected = {name: f1_score(labels, predicted, average="macro") for name, predicted in predictions.items()}
+    assert {model.name: model.outcome for model in ranking.decision.models} == pytest.approx(expected)
     lines = [
         json.dumps({"premise": row.segments[0], "hypothesis": row.segments[1], "group": n // 3}
                    | {"label": rows.task.labels[row.target]})
         for n, row in enumerate(rows.examples)
     ]  # fmt: skip
     (tmp_path / "rows.jsonl").write_text("\n".join(lines))
-    own = RowsFile(tmp_path / "rows.jsonl", columns={"cluster": ("group",)}, like="hans-sub")
-    clustered = decide(suite, own, metric="macro-f1", evidence=Evidence("none")).decision
-    assert {one.name: one.outcome for one in clustered.models} == pytest.approx(expected)
+    clustered_rows = RowsFile(tmp_path / "rows.jsonl", columns={"cluster": ("group",)}, like="hans-sub")
+    clustered = decide(suite, clustered_rows, metric="macro-f1", evidence=Evidence("none")).decision
+    assert {model.name: model.outcome for model in clustered.models} == pytest.approx(expected)
     assert {pair.clusters for pair in clustered.versus} == {20}
 
 
 def test_a_run_that_was_saved_before_metrics_is_read(files, tmp_path):
     """The keys are not there, and what they would say is the mean outcome."""
     rows, models = files
-    found = decide(models, rows, base="fair")
-    found.save(tmp_path / "run.json")
-    whole = json.loads((tmp_path / "run.json").read_text())
-    del whole["decision"]["metric"]
-    (tmp_path / "run.json").write_text(json.dumps(whole))
-    assert Ranking.load(tmp_path / "run.json").to_dict() == found.to_dict()
+    ranking = decide(models, rows, base="fair")
+    ranking.save(tmp_path / "run.json")
+    full_report = json.loads((tmp_path / "run.json").read_text())
+    del full_report["decision"]["metric"]
+    (tmp_path / "run.json").write_text(json.dumps(full_report))
+    assert Ranking.load(tmp_path / "run.json").to_dict() == ranking.to_dict()
 
 
 def test_one_file_alone_is_not_described_by_another_metric(tmp_path, rank_models):
-    """Its accuracy would stand where something else was asked for."""
-    one = log_of(tmp_path / "a", [(n % 2, (n // 2) % 2) for n in range(12)])
-    status, out, err = rank_models("--models", one, "--metric", "mcc")
+    """Accuracy would stand in the place of the metric that was asked for."""
+    log_file = log_of(tmp_path / "a", [(n % 2, (n // 2) % 2) for n in range(12)])
+    status, out, err = rank_models("--models", log_file, "--metric", "mcc")
     assert (status, out) == (2, "")
     assert "`--metric` mcc compares models: name two or more with `--models`" in err
-    assert rank_models("--models", one, "--metric", "acc")[0] == 0
+    assert rank_models("--models", log_file, "--metric", "acc")[0] == 0

@@ -43,7 +43,7 @@ print(forkserver._forkserver._forkserver_pid, active_children(), beside)
 
 
 def done(script, folder):
-    """What a script prints; one that fails says why."""
+    """Run a script and return what it prints; one that fails says why."""
     ran = subprocess.run([sys.executable, "-c", script], cwd=folder, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr
     return ran.stdout
@@ -55,17 +55,17 @@ def test_a_call_starts_no_process(tmp_path, monkeypatch):
     """Neither a server of processes nor a worker; the same call starts them where an executor asks for it."""
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     assert done(KERNEL + CALL + BESIDE, tmp_path) == "None [] []\n"
-    asked = CALL.replace("Runtime(Machine(threads=1))", "Runtime(store=None, executor=Processes(2))")
-    assert not done(KERNEL + asked + BESIDE, tmp_path).startswith("None")
+    source = CALL.replace("Runtime(Machine(threads=1))", "Runtime(store=None, executor=Processes(2))")
+    assert not done(KERNEL + source + BESIDE, tmp_path).startswith("None")
 
 
 @pytest.mark.slow
 def test_a_cell_has_one_line_of_progress(tmp_path, monkeypatch):
     """However many models, stages and steps there are; nothing is left of it."""
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    told = json.loads(done(f"{KERNEL}{CALL}\nimport json; print(json.dumps(sys.stderr.getvalue()))", tmp_path))
-    states = [state.strip() for state in told.split("\r")]
-    assert "\n" not in told
+    progress = json.loads(done(f"{KERNEL}{CALL}\nimport json; print(json.dumps(sys.stderr.getvalue()))", tmp_path))
+    states = [state.strip() for state in progress.split("\r")]
+    assert "\n" not in progress
     assert len({state.partition(":")[0] for state in states if state}) >= 3  # a model each
     assert states[-1] == states[-2] == ""
 
@@ -92,14 +92,16 @@ def test_a_real_notebook(tmp_path, monkeypatch):
         print(json.dumps([cell.outputs for cell in book.cells]))
     """
     outputs = json.loads(done(textwrap.dedent(script), tmp_path))
-    told = [one for one in outputs[0] if "TqdmWarning: IProgress not found" not in one["text"]]  # transformers' import
-    assert {one["name"] for one in told} == {"stderr"}
-    assert "\n" not in "".join(one["text"] for one in told)
-    for shown in outputs[1:4]:
-        (one,) = shown
-        assert one["data"]["text/html"].startswith("<table>")
-        assert one["data"]["text/plain"].count("\n") <= 2
-        assert len(one["data"]["text/html"]) < 10_000
+    streams = [
+        stream for stream in outputs[0] if "TqdmWarning: IProgress not found" not in stream["text"]
+    ]  # transformers' import
+    assert {stream["name"] for stream in streams} == {"stderr"}
+    assert "\n" not in "".join(stream["text"] for stream in streams)
+    for output in outputs[1:4]:
+        (output_item,) = output
+        assert output_item["data"]["text/html"].startswith("<table>")
+        assert output_item["data"]["text/plain"].count("\n") <= 2
+        assert len(output_item["data"]["text/html"]) < 10_000
     (figure,) = outputs[4]
     assert "<svg" in figure["data"]["image/svg+xml"]
     assert figure["data"]["text/plain"].startswith("<figure ")

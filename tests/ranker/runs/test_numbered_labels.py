@@ -69,10 +69,10 @@ def arrays(path, numbers):
 @pytest.mark.parametrize("answers", [labels, named_numbers, probabilities, decision_values, arrays])
 def test_numbers_of_answers_mean_what_the_file_of_the_rows_says(tmp_path, answers, task):
     """RTE counts from entailment, and the task here from non-entailment; a lone number a row has to be named."""
-    data = rows_of_numbers(tmp_path / "rte.parquet", GLUE)
+    rows_file = rows_of_numbers(tmp_path / "rte.parquet", GLUE)
     models = [str(answers(tmp_path / name, numbers)) for name, numbers in (("strong", STRONG), ("weak", WEAK))]
     kinds = [TableOptions(answers="logits" if answers is decision_values else "")]
-    decision = decide(load_suite(models, SourceOptions(kinds=kinds)), RowsFile(data, task=task)).decision
+    decision = decide(load_suite(models, SourceOptions(kinds=kinds)), RowsFile(rows_file, task=task)).decision
     assert {model.name: model.outcome for model in decision.models} == pytest.approx({"strong": 0.9, "weak": 0.55})
 
 
@@ -80,9 +80,9 @@ def test_numbers_of_three_labels_need_no_map_where_the_file_of_the_rows_names_th
     """A note says which label each is, and a number that has none is refused beside the right numbers."""
     names = ("pos", "neg", "neu")
     truth = [n % 3 for n in range(SIZE)]
-    data = rows_of_numbers(tmp_path / "mood.parquet", names, truth, ("text",))
+    rows_file = rows_of_numbers(tmp_path / "mood.parquet", names, truth, ("text",))
     right, wrong = csv(tmp_path / "right.csv", prediction=truth), csv(tmp_path / "wrong.csv", prediction=[0] * SIZE)
-    ranking = decide([str(right), str(wrong)], data)
+    ranking = decide([str(right), str(wrong)], rows_file)
     assert {model.name: model.outcome for model in ranking.decision.models} == pytest.approx(
         {"right": 1, "wrong": 0.35}
     )
@@ -90,17 +90,17 @@ def test_numbers_of_three_labels_need_no_map_where_the_file_of_the_rows_names_th
     assert any(note in text for text in ranking.notes)
     csv(wrong, prediction=[3] * SIZE)
     with refuses(ModelError, option="models"):
-        decide([str(wrong), str(csv(tmp_path / "more.csv", prediction=[3] * SIZE))], data)
+        decide([str(wrong), str(csv(tmp_path / "more.csv", prediction=[3] * SIZE))], rows_file)
     assert "'3' in the column 'prediction' is no label of the task (pos (0), neg (1), neu (2))" in caplog.text
 
 
 def test_names_of_numbers_go_before_their_places(tmp_path):
     """Stars from 1 to 5 are counted from 0 in the file of the rows; a model's 1 is one star."""
     stars = ("1", "2", "3", "4", "5")
-    data = rows_of_numbers(tmp_path / "stars.parquet", stars, [n % 5 for n in range(SIZE)], ("text",))
+    rows_file = rows_of_numbers(tmp_path / "stars.parquet", stars, [n % 5 for n in range(SIZE)], ("text",))
     right = csv(tmp_path / "right.csv", prediction=[n % 5 + 1 for n in range(SIZE)])
     wrong = csv(tmp_path / "wrong.csv", prediction=[1 + (n + 1) % 5 for n in range(SIZE)])
-    decision = decide([str(right), str(wrong)], data).decision
+    decision = decide([str(right), str(wrong)], rows_file).decision
     assert {model.name: model.outcome for model in decision.models} == {"right": 1, "wrong": 0}
 
 
@@ -108,16 +108,16 @@ def test_names_of_numbers_go_before_their_places(tmp_path):
 @pytest.mark.parametrize("junk", ["x", "?", "n.a.", "LABEL_7", "oops"])
 @pytest.mark.parametrize("names", [("0", "1"), ("1", "2"), ("01", "02"), ("1.0", "2.0"), ("2019", "2020")])
 def test_a_cell_that_is_no_label_makes_no_class_of_labels_that_are_numbers(tmp_path, names, junk):
-    """It counts as wrong for its model, and macro-F1 is the mean over the labels of the rows."""
+    """The cell counts as wrong for its model, and macro-F1 is the mean over the labels of the rows."""
     words = [names[n] for n in TRUTH]
     rows = csv(tmp_path / "rows.csv", text=[f"Row {n}." for n in range(SIZE)], label=words)
     broken = csv(tmp_path / "broken.csv", prediction=[*words[:-1], junk])
     weak = csv(tmp_path / "weak.csv", prediction=[names[n] for n in WEAK])
     ranking = decide([broken, weak], rows, metric="macro-f1")
-    found = {model.name: model.outcome for model in ranking.decision.models}
+    outcomes = {model.name: model.outcome for model in ranking.decision.models}
     f1_of_last = 2 * (SIZE / 2 - 1) / (SIZE - 1)
-    assert found["broken"] == pytest.approx((1 + f1_of_last) / 2)
-    assert found["weak"] == pytest.approx(f1_score(TRUTH, WEAK, average="macro"))
+    assert outcomes["broken"] == pytest.approx((1 + f1_of_last) / 2)
+    assert outcomes["weak"] == pytest.approx(f1_score(TRUTH, WEAK, average="macro"))
     assert f"Broken: 1 cell is no label in 'prediction' ({junk!r}): no answer." in {
         note[:1].upper() + note[1:] for note in ranking.notes
     }

@@ -27,15 +27,15 @@ RIGHT = {
 """Run -> task -> whether each row was right."""
 
 
-def rows(task, right, **more):
+def rows(task, right, **options):
     """Rows of a task: two choices, of which the second is the right one."""
-    found = []
+    lines = []
     for n, good in enumerate(right):
         likelihoods = [-2.0, -1.0] if good else [-1.0, -2.0]
-        found.append(
-            choice_row(n, {"text": f"{task} {n}"}, 1, likelihoods, acc=float(good), doc_hash=f"{task}-{n}", **more)
+        lines.append(
+            choice_row(n, {"text": f"{task} {n}"}, 1, likelihoods, acc=float(good), doc_hash=f"{task}-{n}", **options)
         )
-    return found
+    return lines
 
 
 @pytest.fixture
@@ -55,17 +55,17 @@ def run(runs, rank_models):
     return rank_models
 
 
-def part(found, name, over):
+def part(summary, name, over):
     """One part of what was found."""
-    return next(one for one in found.parts if (one.name, one.over) == (name, over))
+    return next(part for part in summary.parts if (part.name, part.over) == (name, over))
 
 
 def test_tasks_are_matched_and_the_others_listed(runs):
-    """Those that both sides have, in the order of the first; of each side the rest."""
-    found = match_tasks(["run-a", "run-b"], SourceOptions())
-    assert set(found.shared) == {"nli", "hans"}
-    assert found.only == {"run-a": ("old",), "run-b": ("new",)}
-    assert found.references_to("nli") == ["run-a#nli", "run-b#nli"]
+    """Shared tasks come in the order of the first, and of each side the rest."""
+    matched = match_tasks(["run-a", "run-b"], SourceOptions())
+    assert set(matched.shared) == {"nli", "hans"}
+    assert matched.only == {"run-a": ("old",), "run-b": ("new",)}
+    assert matched.references_to("nli") == ["run-a#nli", "run-b#nli"]
 
 
 @pytest.mark.parametrize("references", [["run-a", "run-b#nli"], ["run-a#nli", "run-b#nli"], ["single"] * 2, []])
@@ -120,10 +120,10 @@ def test_a_folder_that_may_not_be_read_is_no_reason_to_refuse_the_one_above(runs
 
 
 def test_a_folder_of_one_task_is_matched_with_one_of_several(run, tmp_path):
-    """What the other has besides is listed."""
+    """Other tasks of the second folder are listed."""
     lm_log(tmp_path / "single", rows("nli", [0, 1] * 20), "nli")
-    found = match_tasks(["single", "run-a"], SourceOptions())
-    assert (found.shared, found.only) == (("nli",), {"run-a": ("hans", "old")})
+    matched = match_tasks(["single", "run-a"], SourceOptions())
+    assert (matched.shared, matched.only) == (("nli",), {"run-a": ("hans", "old")})
     status, out, err = run("--models", "run-a", "single")
     assert (status, err) == (0, "")
     text = " ".join(out.split())
@@ -152,24 +152,24 @@ def test_the_oldest_logs_of_the_harness_are_matched(run, tmp_path):
 
 def test_each_task_is_its_decision(runs):
     """Means, differences and p of a task are those of a run on it alone."""
-    found = over_tasks(["run-a", "run-b"])
-    assert found.models == ("run-a", "run-b")
+    summary = over_tasks(["run-a", "run-b"])
+    assert summary.models == ("run-a", "run-b")
     for task in ("nli", "hans"):
-        (gap,), alone = part(found, task, "task").gaps, found.rankings[task].decision.versus[0]
+        (gap,), alone = part(summary, task, "task").gaps, summary.rankings[task].decision.versus[0]
         sign = 1 if alone.a == "run-a" else -1
         assert gap.difference == pytest.approx(sign * alone.difference)
         assert (gap.se, gap.p) == (pytest.approx(alone.se), alone.p)
-    assert part(found, "nli", "task").means[0].value == 0.75
+    assert part(summary, "nli", "task").means[0].value == 0.75
 
 
 def test_means_over_a_group_are_those_of_its_rows_and_of_its_tasks(runs):
-    """Pooled: every row counts the same, and rows are drawn task by task. Macro: every task does."""
-    found = over_tasks(["run-a", "run-b"])
-    pooled, macro = part(found, "entail", "pooled"), part(found, "entail", "macro")
+    """Pooled means count every row the same and draw rows task by task; macro means count every task the same."""
+    summary = over_tasks(["run-a", "run-b"])
+    pooled, macro = part(summary, "entail", "pooled"), part(summary, "entail", "macro")
     a, b = ([np.array(RIGHT[run][task], float) for task in ("nli", "hans")] for run in ("run-a", "run-b"))
     assert pooled.rows == macro.rows == 60
     assert pooled.means[0].value == pytest.approx(np.concatenate(a).mean())
-    assert macro.means[1].value == pytest.approx(np.mean([one.mean() for one in b]))
+    assert macro.means[1].value == pytest.approx(np.mean([outcomes.mean() for outcomes in b]))
     errors = [(x - y).std(ddof=1) / np.sqrt(len(x)) for x, y in zip(a, b, strict=True)]
     assert macro.gaps[0].se == pytest.approx(np.hypot(*errors) / 2)
     assert pooled.gaps[0].se == pytest.approx(np.hypot(40 * errors[0], 20 * errors[1]) / 60)
@@ -178,22 +178,22 @@ def test_means_over_a_group_are_those_of_its_rows_and_of_its_tasks(runs):
 
 def test_a_group_that_has_all_tasks_stands_for_all(runs):
     """No second pair of means; a group of which one task is shared has none, and it is said."""
-    found = over_tasks(["run-a", "run-b"])
-    assert [(one.name, one.over) for one in found.means] == [("entail", "pooled"), ("entail", "macro")]
-    assert "more: 1 of its 2 tasks is in its means." in found.notes
+    summary = over_tasks(["run-a", "run-b"])
+    assert [(mean.name, mean.over) for mean in summary.means] == [("entail", "pooled"), ("entail", "macro")]
+    assert "more: 1 of its 2 tasks is in its means." in summary.notes
 
 
 def test_p_is_corrected_over_tasks_and_pairs(runs):
     """Holm's: the smallest p times the number of tests."""
     lm_log(runs / "run-c", rows("nli", [1] * 40), "nli")
     lm_log(runs / "run-c", rows("hans", [1] * 20), "hans")
-    found = over_tasks(["run-a", "run-b", "run-c"])
-    gaps = [gap for one in found.tasks for gap in one.gaps]
+    summary = over_tasks(["run-a", "run-b", "run-c"])
+    gaps = [gap for task in summary.tasks for gap in task.gaps]
     assert len(gaps) == 6
     smallest = min(gaps, key=lambda gap: gap.p)
     assert smallest.p_corrected == pytest.approx(6 * smallest.p)
-    assert found.models[0] == "run-c"
-    text = write(report.document(found), "table")
+    assert summary.models[0] == "run-c"
+    text = write(report.document(summary), "table")
     assert "Take run-c" in text
 
 
@@ -203,36 +203,36 @@ def test_clusters_hold_within_tasks(runs):
         doc = [{"text": f"x {n}", "passage": n // 4} for n in range(40)]
         right = [float((n // 4) % (2 if name == "c" else 3) > 0) for n in range(40)]
         for task in ("one", "two"):
-            made = [
+            choices = [
                 choice_row(n, doc[n], 1, [-2.0, -1.0] if right[n] else [-1.0, -2.0], acc=right[n], doc_hash=f"{n}")
                 for n in range(40)
             ]
-            lm_log(runs / name, made, task)
+            lm_log(runs / name, choices, task)
     plain, clustered = (
         over_tasks(["c", "d"]),
         over_tasks(["c", "d"], SourceOptions(kinds=[LogOptions(cluster="passage")])),
     )
-    for of in (0, -1):
-        assert clustered.parts[of].gaps[0].se == pytest.approx(2 * plain.parts[of].gaps[0].se, rel=0.1)
+    for score in (0, -1):
+        assert clustered.parts[score].gaps[0].se == pytest.approx(2 * plain.parts[score].gaps[0].se, rel=0.1)
     assert any("Fewer than 20 clusters" in note for note in clustered.notes)
 
 
 def test_a_task_that_cannot_be_decided_is_listed(run, runs):
     """The others are compared; a line on stderr and the exit status say that one is missing, to a check of CI, too."""
-    made = rows("odd", [1, 0, 1], rouge=0.5)
+    lines = rows("odd", [1, 0, 1], rouge=0.5)
     for name in RIGHT:
-        lm_log(runs / name, [{**row, "acc": 7.0, "metrics": ["acc"]} for row in made], "odd")
+        lm_log(runs / name, [{**row, "acc": 7.0, "metrics": ["acc"]} for row in lines], "odd")
     status, out, err = run("--models", "run-a", "run-b")
-    why = "NOT COMPARED: odd: odd: acc is between 7 and 7; say with `--range` what is worst and best"
-    assert (status, err) == (1, f"{why}\n")
-    assert why in " ".join(out.split())
+    text = "NOT COMPARED: odd: odd: acc is between 7 and 7; say with `--range` what is worst and best"
+    assert (status, err) == (1, f"{text}\n")
+    assert text in " ".join(out.split())
     assert "Take run-a" in out
     status, out, err = run(
         *("--models", "run-a", "run-b", "--not-worse-than", "run-a", "--by", "1", "--allow-absent"),
         *("--format", "github"),
     )
     verdict = "not shown to be no worse than run-a by more than 100.0 points: odd was not compared"
-    assert (status, err.splitlines()) == (3, [why, f"{verdict}; run-b was not asked old (allowed)"])
+    assert (status, err.splitlines()) == (3, [text, f"{verdict}; run-b was not asked old (allowed)"])
     assert "::error title=the models are compared (odd)::NOT COMPARED: odd: acc is between 7 and 7" in out
 
 
@@ -246,7 +246,7 @@ def test_where_no_task_can_be_decided_that_is_the_error(run, runs):
 
 
 def test_no_shared_task_is_one_line(run, runs):
-    """It says what each side has."""
+    """The line says what each side has."""
     for name, tasks in (("x", "ab"), ("y", "cd")):
         for task in tasks:
             lm_log(runs / name, rows(task, [1, 0]), task)
@@ -258,16 +258,16 @@ def test_no_shared_task_is_one_line(run, runs):
 def test_the_answer_lists_tasks_and_means(run):
     """On one screen, with what only one side has."""
     status, out, err = run("--models", "run-a", "run-b")
-    said = " ".join(out.split())
+    text = " ".join(out.split())
     assert (status, err) == (0, "")
-    assert said.startswith("2 models on 2 tasks Take run-a")
-    assert "run-a has a mean acc of 67.5 %, run-b 42.5 %, each task counting the same." in said
-    assert "run-a is better on 1 task, run-b on 0; 1 task is undecided." in said
-    assert "entail, pooled 60 70.0 36.7 +33.3" in said
-    assert "entail, macro 60 67.5 42.5 +25.0" in said
-    assert "Only run-a has old." in said
-    assert "Only run-b has new." in said
-    assert "Fewer than 300 rows, too few to detect small differences: hans, nli." in said
+    assert text.startswith("2 models on 2 tasks Take run-a")
+    assert "run-a has a mean acc of 67.5 %, run-b 42.5 %, each task counting the same." in text
+    assert "run-a is better on 1 task, run-b on 0; 1 task is undecided." in text
+    assert "entail, pooled 60 70.0 36.7 +33.3" in text
+    assert "entail, macro 60 67.5 42.5 +25.0" in text
+    assert "Only run-a has old." in text
+    assert "Only run-b has new." in text
+    assert "Fewer than 300 rows, too few to detect small differences: hans, nli." in text
 
 
 @pytest.mark.few(1)
@@ -287,15 +287,15 @@ def test_json_has_the_decision_on_each_task(run):
     """Whole, beside the parts."""
     content = json.loads(run("--models", "run-a", "run-b", "--format", "json")[1])
     assert content["tasks"]["nli"]["decision"]["versus"][0]["better"] == 20
-    assert {one["over"] for one in content["parts"]} == {"task", "pooled", "macro"}
+    assert {part["over"] for part in content["parts"]} == {"task", "pooled", "macro"}
     assert content["only"] == {"run-a": ["old"], "run-b": ["new"]}
 
 
 def test_csv_has_a_row_for_each_model_and_pair(run):
     """Of each of four parts: two models and one pair, as raw fractions."""
-    found = list(csv.DictReader(io.StringIO(run("--models", "run-a", "run-b", "--format", "csv")[1])))
-    assert len(found) == 4 * 3
-    means = {row["model"]: float(row["value"]) for row in found if row["part"] == "nli" and row["model"]}
+    parts = list(csv.DictReader(io.StringIO(run("--models", "run-a", "run-b", "--format", "csv")[1])))
+    assert len(parts) == 4 * 3
+    means = {row["model"]: float(row["value"]) for row in parts if row["part"] == "nli" and row["model"]}
     assert means == {"run-a": 0.75, "run-b": 0.25}
 
 
@@ -310,39 +310,39 @@ def test_every_task_is_kept_in_a_folder(run, runs):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "expected"),
     [
         (["--plots", "p"], "`--plots` takes one task: name it, `--models A#TASK B#TASK`"),
         (["--format", "pairs"], "there is no format of several tasks 'pairs'"),
     ],
 )
-def test_what_takes_one_task_is_refused(run, arguments, said):
+def test_what_takes_one_task_is_refused(run, arguments, expected):
     """In one line, before anything is read."""
     status, out, err = run("--models", "run-a", "run-b", *arguments)
     assert (status, out) == (2, "")
-    assert said in err
+    assert expected in err
 
 
 def test_not_worse_has_to_hold_on_every_task(run):
-    """It exits with 3, and names the tasks on which it does not, and those that are absent."""
-    asked = ("--models", "run-a", "run-b", "--not-worse-than", "run-a")
-    status, _, err = run(*asked, "--by", "0.8")
+    """The gate exits with 3, and names the tasks on which it fails, and those that are absent."""
+    arguments = ("--models", "run-a", "run-b", "--not-worse-than", "run-a")
+    status, _, err = run(*arguments, "--by", "0.8")
     assert (status, err) == (
         3,
         "not shown to be no worse than run-a by more than 80.0 points: run-b was not asked old\n",
     )
-    status, out, err = run(*asked, "--by", "0.8", "--allow-absent")
-    told = "no worse than run-a by more than 80.0 points: run-b on hans (at most "
-    assert (status, err[: len(told)]) == (0, told)
-    assert " ".join(out.split()).startswith(f"PASSED: {told}")
-    status, out, err = run(*asked, "--by", "0.5", "--allow-absent", "--format", "json")
+    status, out, err = run(*arguments, "--by", "0.8", "--allow-absent")
+    text = "no worse than run-a by more than 80.0 points: run-b on hans (at most "
+    assert (status, err[: len(text)]) == (0, text)
+    assert " ".join(out.split()).startswith(f"PASSED: {text}")
+    status, out, err = run(*arguments, "--by", "0.5", "--allow-absent", "--format", "json")
     assert (status, err.partition(" (")[0]) == (
         3,
         "not shown to be no worse than run-a by more than 50.0 points: run-b on nli",
     )
     gate = json.loads(out)["gate"]
     assert (gate["absent"], gate["allow_absent"], gate["passes"]) == (["run-b was not asked old"], True, False)
-    assert [(one["task"], one["passes"]) for one in gate["held"]] == [("hans", True), ("nli", False)]
+    assert [(task["task"], task["passes"]) for task in gate["held"]] == [("hans", True), ("nli", False)]
 
 
 def test_of_a_folder_with_several_models_each_has_its_own_tasks(run, runs):
@@ -352,10 +352,10 @@ def test_of_a_folder_with_several_models_each_has_its_own_tasks(run, runs):
     for model, tasks in (("org/x", ("one", "two")), ("org/y", ("one", "three"))):
         for task in tasks:
             ids = [str(n) for n in range(8)]
-            made = header(ids=ids)
-            made["eval"] |= {"model": model, "task": task}
+            header_line = header(ids=ids)
+            header_line["eval"] |= {"model": model, "task": task}
             samples = [sample(name, "C") for name in ids]
-            eval_log(folder / f"{model.partition('/')[2]}-{task}.eval", samples, made)
+            eval_log(folder / f"{model.partition('/')[2]}-{task}.eval", samples, header_line)
     status, _, err = run("--models", "logs", "--not-worse-than", "org/x", "--by", "1")
     assert (status, err) == (
         3,
@@ -364,23 +364,23 @@ def test_of_a_folder_with_several_models_each_has_its_own_tasks(run, runs):
 
 
 def test_a_folder_of_inspect_has_several_models(runs):
-    """Its logs bear the models' names: tasks that all of them were asked are matched."""
+    """Logs bear the models' names, and tasks that all of them were asked are matched."""
     folder = runs / "logs"
     folder.mkdir()
     for model in ("org/x", "org/y"):
         for task in ("one", "two"):
             ids = [str(n) for n in range(8)]
             marks = ["C" if n % (2 if model == "org/x" else 4) else "I" for n in range(8)]
-            made = header(ids=ids)
-            made["eval"] |= {"model": model, "task": task}
+            header_line = header(ids=ids)
+            header_line["eval"] |= {"model": model, "task": task}
             eval_log(
                 folder / f"2026-01-02T03-04-05_{task}_{model[-1]}.eval",
                 [sample(key, mark) for key, mark in zip(ids, marks, strict=True)],
-                made,
+                header_line,
             )
-    found = over_tasks(["logs"])
-    assert found.models == ("org/y", "org/x")
-    assert [one.name for one in found.tasks] == ["one", "two"]
+    summary = over_tasks(["logs"])
+    assert summary.models == ("org/y", "org/x")
+    assert [part.name for part in summary.tasks] == ["one", "two"]
 
 
 def test_over_tasks_needs_several_tasks(runs):

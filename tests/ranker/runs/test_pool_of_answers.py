@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from columns import write_columns
 from refusals import refuses
 from rouge_score.rouge_scorer import RougeScorer
 
@@ -43,28 +44,19 @@ def files(tmp_path):
     }
     answers["poor"][3] = ""
     texts = [f"document {name}" for name in ids]
-    write(tmp_path / "rows.csv", id=ids[:KNOWN], text=texts[:KNOWN], reference=references[:KNOWN])
-    write(tmp_path / "pool.csv", id=ids, text=texts)
-    models = [write(tmp_path / f"{name}.csv", id=ids, prediction=said) for name, said in answers.items()]
+    write_columns(tmp_path / "rows.csv", id=ids[:KNOWN], text=texts[:KNOWN], reference=references[:KNOWN])
+    write_columns(tmp_path / "pool.csv", id=ids, text=texts)
+    models = [write_columns(tmp_path / f"{name}.csv", id=ids, prediction=answer) for name, answer in answers.items()]
     return tmp_path / "rows.csv", tmp_path / "pool.csv", models, references, answers
 
 
-def write(path, **columns):
-    """A CSV file of columns."""
-    with path.open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(columns)
-        writer.writerows(zip(*columns.values(), strict=True))
-    return str(path)
-
-
-def rouge(answer, other):
+def rouge(answer, reference):
     """ROUGE-L by rouge-score; 0 where either is empty."""
-    return RougeScorer(["rougeL"]).score(other, answer)["rougeL"].fmeasure if answer and other else 0.0
+    return RougeScorer(["rougeL"]).score(reference, answer)["rougeL"].fmeasure if answer and reference else 0.0
 
 
 def expected(references, answers):
-    """What ANCHORS says of the answers, their likeness computed by a plain loop."""
+    """Compute ANCHORS of the answers from their likeness, by a plain loop."""
     names, size = list(answers), len(references)
     similarity = np.zeros((len(names), len(names), size))
     for m, of_model in enumerate(names):
@@ -79,14 +71,14 @@ def expected(references, answers):
 def test_a_pool_of_texts_orders_models_by_anchors(files):
     """Order and probabilities are those of the likeness of all answers; the outcomes those of the references."""
     rows, pool, models, references, answers = files
-    found = decide(models, RowsFile(rows, "text"), pool=RowsFile(Path(pool))).decision
+    decision = decide(models, RowsFile(rows, "text"), pool=RowsFile(Path(pool))).decision
     names, _, posterior, outcomes = expected(references, answers)
     order = np.argsort(-posterior.score)
-    assert (found.method, found.names) == ("ANCHORS", tuple(names[place] for place in order))
-    assert np.array(found.p_beats) == pytest.approx(posterior.beats()[np.ix_(order, order)], abs=1e-9)
-    assert [model.outcome for model in found.models] == pytest.approx(outcomes.mean(axis=1)[order].tolist())
-    assert found.names == tuple(RIGHT)
-    assert "The pool adds 34 rows, read without labels." in found.notes
+    assert (decision.method, decision.names) == ("ANCHORS", tuple(names[place] for place in order))
+    assert np.array(decision.p_beats) == pytest.approx(posterior.beats()[np.ix_(order, order)], abs=1e-9)
+    assert [model.outcome for model in decision.models] == pytest.approx(outcomes.mean(axis=1)[order].tolist())
+    assert decision.names == tuple(RIGHT)
+    assert "The pool adds 34 rows, read without labels." in decision.notes
 
 
 def test_declared_families_count_if_each_model_has_one(files):
@@ -112,13 +104,13 @@ def test_declared_families_count_if_each_model_has_one(files):
 
 
 def test_agreement_needs_no_reference(files):
-    """It ranks by the mean likeness to the others' answers, and says what that puts first."""
+    """Agreement ranks by the mean likeness to the others' answers, and says what that puts first."""
     rows, pool, models, references, answers = files
-    found = decide(models, RowsFile(rows, "text"), pool=RowsFile(Path(pool)), method="agreement").decision
+    decision = decide(models, RowsFile(rows, "text"), pool=RowsFile(Path(pool)), method="agreement").decision
     names, anchors, _, _ = expected(references, answers)
-    assert found.method == "AGREEMENT"
-    assert [model.score for model in found.models] == pytest.approx(sorted(anchors.mean_agreement, reverse=True))
-    assert "AGREEMENT sees no label, and puts models first that err alike." in found.notes
+    assert decision.method == "AGREEMENT"
+    assert [model.score for model in decision.models] == pytest.approx(sorted(anchors.mean_agreement, reverse=True))
+    assert "AGREEMENT sees no label, and puts models first that err alike." in decision.notes
 
 
 def test_without_a_pool_the_methods_of_one_are_refused(files):
@@ -133,25 +125,24 @@ def test_without_a_pool_the_methods_of_one_are_refused(files):
 def test_a_metric_may_be_named_as_the_method_too(files):
     """By its name, whichever the task's default is."""
     rows, _, models, _, _ = files
-    found = decide(models, RowsFile(rows, "text"), metric="token-f1", method="token-f1")
-    assert (found.header.metric, found.decision.method) == ("TOKEN-F1", "TOKEN-F1")
+    ranking = decide(models, RowsFile(rows, "text"), metric="token-f1", method="token-f1")
+    assert (ranking.header.metric, ranking.decision.method) == ("TOKEN-F1", "TOKEN-F1")
 
 
 @pytest.mark.more
 def test_of_a_large_pool_some_rows_are_compared_the_same_ones_each_time(files, tmp_path):
-    """The labelled rows are among them; the note counts these rows, and a second run gives the same numbers.
-
-    The order of the rows in the file makes no difference.
-    """
+    """The labelled rows are among them, and a second run, or another order of the rows, gives the same numbers."""
     rows, _, models, _, answers = files
     ids = [f"r{n}" for n in range(KNOWN)] + [f"s{n}" for n in range(3 * MAX_COMPARED_ROWS)]
     rng = random.Random(1)
-    write(tmp_path / "large.csv", id=ids, text=[f"document {name}" for name in ids])
-    for path, said in zip(models, answers.values(), strict=True):
-        more = [" ".join(rng.choices(WORDS, k=8)) for _ in ids[KNOWN:]]
+    write_columns(tmp_path / "large.csv", id=ids, text=[f"document {name}" for name in ids])
+    for path, answer in zip(models, answers.values(), strict=True):
+        unlabelled_texts = [" ".join(rng.choices(WORDS, k=8)) for _ in ids[KNOWN:]]
         with open(path, "w", newline="") as file:
-            csv.writer(file).writerows([("id", "prediction"), *zip(ids, said[:KNOWN] + more, strict=True)])
-    write(tmp_path / "turned.csv", id=ids[::-1], text=[f"document {name}" for name in ids[::-1]])
+            csv.writer(file).writerows(
+                [("id", "prediction"), *zip(ids, answer[:KNOWN] + unlabelled_texts, strict=True)]
+            )
+    write_columns(tmp_path / "turned.csv", id=ids[::-1], text=[f"document {name}" for name in ids[::-1]])
     first, second, turned = (
         decide(models, RowsFile(rows, "text"), pool=RowsFile(tmp_path / name)).decision
         for name in ("large.csv", "large.csv", "turned.csv")
@@ -169,7 +160,10 @@ def test_bleu_beside_a_pool_is_that_of_its_matches(files):
     rows, pool, models, references, answers = files
     metric, names = TextTask("text").metric_named("bleu"), list(answers)
     alike = np.array(
-        [[metric.statistics(answers[name], [(text,) for text in answers[other]]) for other in names] for name in names]
+        [
+            [metric.statistics(answers[name], [(text,) for text in answers[other_name]]) for other_name in names]
+            for name in names
+        ]
     )
     families = tuple(map(str, expected(references, answers)[1].families.tolist()))
     labelled = np.array(
@@ -197,14 +191,14 @@ def test_fewer_rows_are_compared_where_a_metric_is_slow():
 def test_tags_beside_a_pool_are_compared_by_the_mean_of_rows(tmp_path):
     """The F1 of all rows together is none; the run says by what it compares, and refuses the other by name."""
     texts, right = ["Ann ran", "It sat", "Bob fell", "Ann sat"], ["B-PER O", "O O", "B-PER O", "B-PER O"]
-    write(tmp_path / "rows.csv", text=texts[:2], tags=right[:2])
-    write(tmp_path / "pool.csv", text=texts)
-    good = write(tmp_path / "good.csv", text=texts, prediction=right)
-    poor = write(tmp_path / "poor.csv", text=texts, prediction=["O O", "O O", "B-PER O", "O B-PER"])
+    write_columns(tmp_path / "rows.csv", text=texts[:2], tags=right[:2])
+    write_columns(tmp_path / "pool.csv", text=texts)
+    good = write_columns(tmp_path / "good.csv", text=texts, prediction=right)
+    poor = write_columns(tmp_path / "poor.csv", text=texts, prediction=["O O", "O O", "B-PER O", "O B-PER"])
     task = RowsFile(tmp_path / "rows.csv", "tags")
-    found = decide([good, poor], task, pool=RowsFile(tmp_path / "pool.csv"))
-    assert (found.header.metric, found.decision.method, found.decision.metric) == ("ROW-F1", "ANCHORS", "")
-    assert any("Beside a pool models are compared by ROW-F1" in note for note in found.notes)
+    ranking = decide([good, poor], task, pool=RowsFile(tmp_path / "pool.csv"))
+    assert (ranking.header.metric, ranking.decision.method, ranking.decision.metric) == ("ROW-F1", "ANCHORS", "")
+    assert any("Beside a pool models are compared by ROW-F1" in note for note in ranking.notes)
     with refuses(UsageError, option="metric", value="span-f1"):
         decide([good, poor], task, pool=RowsFile(tmp_path / "pool.csv"), metric="span-f1")
 
@@ -215,19 +209,19 @@ def test_answers_are_compared_once(files, tmp_path, monkeypatch):
     calls = []
     plain = TextTask.similarity
     monkeypatch.setattr(
-        TextTask, "similarity", lambda task, one, other: calls.append(len(one)) or plain(task, one, other)
+        TextTask, "similarity", lambda task, first, second: calls.append(len(first)) or plain(task, first, second)
     )
-    shown = Runtime(store=tmp_path / "store")
+    runtime = Runtime(store=tmp_path / "store")
 
     def decided():
         calls.clear()
-        return decide(models, RowsFile(rows, "text"), pool=RowsFile(Path(pool)), runtime=shown).decision
+        return decide(models, RowsFile(rows, "text"), pool=RowsFile(Path(pool)), runtime=runtime).decision
 
     first = decided()
     assert calls == [40] * 16
     assert (decided(), calls) == (first, [])
     changed = [*answers["good"][:7], "another text", *answers["good"][8:]]
-    write(tmp_path / "good.csv", id=[f"r{n}" for n in range(40)], prediction=changed)
+    write_columns(tmp_path / "good.csv", id=[f"r{n}" for n in range(40)], prediction=changed)
     decided()
     assert calls == [1] * 16
 
@@ -250,7 +244,7 @@ def test_outcomes_are_not_read_as_answers(files, column, caplog):
     """A column of 0 and 1 beside references without numbers is refused, and never judged as texts."""
     rows, _, models, _, _ = files
     ids, bits = [f"r{n}" for n in range(KNOWN)], [n % 2 for n in range(KNOWN)]
-    tables = [write(Path(file), **{"id": ids, column: bits}) for file in models[:2]]
+    tables = [write_columns(Path(file), **{"id": ids, column: bits}) for file in models[:2]]
     with pytest.raises(RankModelsError, match="2 of 2 models failed"):
         decide(tables, RowsFile(rows, "text"))
     assert "a table of outcomes is read by `answers=outcomes`" in caplog.text
@@ -268,7 +262,7 @@ def test_answers_of_0_and_1_are_read_where_references_are_numbers(files):
     """Texts of 0 and 1 are answers if a true answer is one."""
     rows, _, models, _, _ = files
     ids, bits = [f"r{n}" for n in range(KNOWN)], [n % 2 for n in range(KNOWN)]
-    tables = [write(Path(file), id=ids, x=bits) for file in models[:2]]
-    write(rows, id=ids, text=["a"] * KNOWN, reference=bits)
-    found = decide(tables, RowsFile(rows, "text")).decision
-    assert [model.outcome for model in found.models] == [1.0, 1.0]
+    tables = [write_columns(Path(file), id=ids, x=bits) for file in models[:2]]
+    write_columns(rows, id=ids, text=["a"] * KNOWN, reference=bits)
+    decision = decide(tables, RowsFile(rows, "text")).decision
+    assert [model.outcome for model in decision.models] == [1.0, 1.0]

@@ -61,13 +61,8 @@ def test_rank_takes_names_and_gives_a_ranking(ranking):
     outcomes = [model.outcome for model in ranking.evaluation.models]
     assert outcomes == sorted(outcomes, reverse=True)
     assert {method.name for method in ranking.evaluation.methods} >= {
-        "ACC",
-        "CONF",
-        "CONF-GT",
-        "NLL",
-        "CONF-H",
-        "RANDOM",
-    }
+        "ACC", "CONF", "CONF-GT", "NLL", "CONF-H", "RANDOM",
+    }  # fmt: skip
 
 
 def test_a_ranking_says_what_it_was_made_from(ranking):
@@ -84,49 +79,53 @@ def test_a_ranking_says_what_it_was_made_from(ranking):
 
 @pytest.mark.more
 def test_stated_accuracies_are_those_that_are_measured():
-    """What the embedded suite.json states about its models is what they reach on these rows."""
-    data = sets.load("hans-sub")
+    """Accuracies in the embedded suite.json are those that models reach on these rows."""
+    dataset = sets.load("hans-sub")
     suite = suites.load(["hans-sub-mini"])
     untold = Suite("untold", tuple(Model(Checkpoint(model.name, model.source.path)) for model in suite.models))
-    told = rank(suite, data, evidence=Evidence("none", methods=()), draws=1)
-    measured = rank(untold, data, evidence=Evidence("none", methods=()), draws=1)
+    ranking_of_all = rank(suite, dataset, evidence=Evidence("none", methods=()), draws=1)
+    measured = rank(untold, dataset, evidence=Evidence("none", methods=()), draws=1)
     assert [(m.name, m.outcome) for m in measured.evaluation.models] == [
-        (m.name, pytest.approx(m.outcome, abs=1e-6)) for m in told.evaluation.models
+        (m.name, pytest.approx(m.outcome, abs=1e-6)) for m in ranking_of_all.evaluation.models
     ]
 
 
 def test_how_often_the_shortcut_misleads_is_told_of_each_model(ranking):
     """In a binary task that is how often it is wrong where the shortcut is; pairs are parted by it."""
-    table, data = ranking.table, sets.load("hans-sub")
-    labels = {example.id: example.target for example in data.examples}
-    deceptive = np.array([labels[name] != data.task.shortcut for name in table.examples])
+    table, dataset = ranking.table, sets.load("hans-sub")
+    labels = {example.id: example.target for example in dataset.examples}
+    deceptive = np.array([labels[name] != dataset.task.shortcut for name in table.examples])
     assert 0 < deceptive.sum() < len(deceptive)
     wrong = 1 - table.outcomes[:, deceptive].mean(axis=1)
     shares = dict(zip(table.models, wrong, strict=True))
     assert {model.name: model.misled for model in ranking.evaluation.models} == pytest.approx(shares)
-    found = [p for p in ranking.evaluation.pairs if p.method == "NLL" and max(shares[p.a], shares[p.b]) >= 0.8]
-    assert 0 < len(found) < 28
-    assert ranking.method("NLL").splits["misled"] == pytest.approx(np.mean([pair.accuracy for pair in found]))
+    nll_pairs = [p for p in ranking.evaluation.pairs if p.method == "NLL" and max(shares[p.a], shares[p.b]) >= 0.8]
+    assert 0 < len(nll_pairs) < 28
+    assert ranking.method("NLL").splits["misled"] == pytest.approx(np.mean([pair.accuracy for pair in nll_pairs]))
 
 
 @pytest.mark.slow
 def test_where_no_model_follows_the_shortcut_factors_are_doubted(ranking):
     """A note says so, if there are factors at all; not where one model does, nor where nobody can know."""
-    data = dataclasses.replace(sets.load("hans-sub"), population=40)
-    right = [row for row in data.examples if row.target == data.task.shortcut]
+    dataset = dataclasses.replace(sets.load("hans-sub"), population=40)
+    right = [row for row in dataset.examples if row.target == dataset.task.shortcut]
     folder = suites.bundled_suites()["hans-sub-mini"]
 
-    def notes(*names, attribution="lime:samples=8", data=data):
-        found = rank([f"{folder}/{name}" for name in names], data, evidence=Evidence(attribution, methods=()), draws=1)
-        return [note for note in found.notes if "follows the shortcut" in note]
+    def notes(*names, attribution="lime:samples=8", dataset=dataset):
+        new_ranking = rank(
+            [f"{folder}/{name}" for name in names], dataset, evidence=Evidence(attribution, methods=()), draws=1
+        )
+        return [note for note in new_ranking.notes if "follows the shortcut" in note]
 
     (doubt,) = notes("inoc-800", "inoc-4000")
     assert doubt.startswith("No model follows the shortcut. inoc-800 gives its label most often: on ")
     assert not notes("inoc-800", "untouched")
     assert not notes("inoc-800", "inoc-4000", attribution="none")
-    assert not notes("inoc-800", "inoc-4000", data=dataclasses.replace(data, examples=tuple(right)))
+    assert not notes("inoc-800", "inoc-4000", dataset=dataclasses.replace(dataset, examples=tuple(right)))
     assert not notes(
-        "inoc-800", "inoc-4000", data=dataclasses.replace(data, task=dataclasses.replace(data.task, shortcut=None))
+        "inoc-800",
+        "inoc-4000",
+        dataset=dataclasses.replace(dataset, task=dataclasses.replace(dataset.task, shortcut=None)),
     )
 
 
@@ -159,7 +158,7 @@ def test_a_backend_is_named_with_its_settings_or_given_as_they_are():
 
 
 @pytest.mark.parametrize(
-    ("given", "option", "value"),
+    ("options", "option", "value"),
     [
         ({"attribution": SHAPSettings(baseline="cls")}, "attribution", "shap"),
         ({"attribution": SHAPSettings}, "attribution", SHAPSettings),
@@ -175,16 +174,16 @@ def test_a_backend_is_named_with_its_settings_or_given_as_they_are():
         ({"draws": -5}, "draws", -5),
     ],
 )
-def test_what_the_command_line_refuses_is_refused_from_python(given, option, value):
+def test_what_the_command_line_refuses_is_refused_from_python(options, option, value):
     """Before any model is loaded."""
-    of_evidence = {name: given[name] for name in ("attribution", "target", "norm") if name in given}
-    rest = {name: value for name, value in given.items() if name not in of_evidence}
+    of_evidence = {name: options[name] for name in ("attribution", "target", "norm") if name in options}
+    remaining = {name: value for name, value in options.items() if name not in of_evidence}
     with refuses(UsageError, option=option, value=value):
-        rank("hans-sub-mini", "hans-sub", **rest, **({"evidence": Evidence(**of_evidence)} if of_evidence else {}))
+        rank("hans-sub-mini", "hans-sub", **remaining, **({"evidence": Evidence(**of_evidence)} if of_evidence else {}))
 
 
 @pytest.mark.parametrize(
-    ("given", "error_type", "option", "value"),
+    ("options", "error_type", "option", "value"),
     [
         ({"method": "AC"}, UnknownName, "", "AC"),
         ({"method": "SURROGATE"}, UsageError, "method", "SURROGATE"),
@@ -195,11 +194,11 @@ def test_what_the_command_line_refuses_is_refused_from_python(given, option, val
         ({"method": "index-diff"}, UsageError, "method", "INDEX-DIFF"),
     ],
 )
-def test_a_decision_is_refused_before_any_model_is_loaded(labelled_rows, tmp_path, given, error_type, option, value):
+def test_a_decision_is_refused_before_any_model_is_loaded(labelled_rows, tmp_path, options, error_type, option, value):
     """The folders are not even there."""
     models = Suite("two", tuple(Model(Checkpoint(name, str(tmp_path / name))) for name in "ab"))
     with refuses(error_type, option=option, value=value):
-        decide(models, labelled(labelled_rows), evidence=Evidence("none"), **given)
+        decide(models, labelled(labelled_rows), evidence=Evidence("none"), **options)
 
 
 def test_rows_are_not_judged_by_labels_of_models_that_cannot_be_read(labelled_rows, tmp_path):
@@ -215,51 +214,51 @@ def test_the_first_rows_are_used_when_fewer_are_asked_for(labelled_rows):
     rows = labelled(labelled_rows)
     first = dataclasses.replace(rows, examples=rows.examples[:2])
     for pool in ((), POOL):
-        more = [dataclasses.replace(row, target=None) for row in rows.examples] if pool else ()
-        asked = decide("hans-sub-mini", rows, evidence=Evidence("none", methods=()), pool=pool, probe=2)
-        alone = decide("hans-sub-mini", first, evidence=Evidence("none", methods=()), pool=(*pool, *more))
-        assert asked.decision == alone.decision
-        assert len(asked.decision.rows) == 2
-        assert asked.table.examples == tuple(row.id for row in first.examples)
-        assert [note for note in asked.notes if note not in rows.notes] == [
+        pool_rows = [dataclasses.replace(row, target=None) for row in rows.examples] if pool else ()
+        decision = decide("hans-sub-mini", rows, evidence=Evidence("none", methods=()), pool=pool, probe=2)
+        alone = decide("hans-sub-mini", first, evidence=Evidence("none", methods=()), pool=(*pool, *pool_rows))
+        assert decision.decision == alone.decision
+        assert len(decision.decision.rows) == 2
+        assert decision.table.examples == tuple(row.id for row in first.examples)
+        assert [note for note in decision.notes if note not in rows.notes] == [
             note for note in alone.notes if note not in rows.notes
         ]
-    said = [
+    expected = [
         next(iter(dry_run_lines(plan(gather_without_truth("hans-sub-mini", rows, probe=2), Evidence(attribution)))))
         for attribution in (None, "shap")
     ]
-    assert said == [f"hans-sub-mini on ten: 8 models, 2 rows{more}" for more in ("", ", 2 to explain with shap")]
+    assert expected == [f"hans-sub-mini on ten: 8 models, 2 rows{text}" for text in ("", ", 2 to explain with shap")]
 
 
 @pytest.fixture
 def attributed(monkeypatch):
     """The backends that a run has asked for, in this process."""
-    asked, attribute = [], worker.attribute
+    requests, attribute = [], worker.attribute
 
-    def noted(model, rows, settings, *rest):
-        asked.append(settings.name)
-        return attribute(model, rows, settings, *rest)
+    def noted(model, rows, settings, *flags):
+        requests.append(settings.name)
+        return attribute(model, rows, settings, *flags)
 
     monkeypatch.setattr(worker, "attribute", noted)
-    return asked
+    return requests
 
 
 @pytest.mark.more
 def test_a_decision_attributes_nothing_that_no_factor_reads(labelled_rows, attributed):
     """Neither for a factor that nobody knows the worth of, nor to colour words; one that is named is measured."""
-    found = decide("hans-sub-mini", labelled_rows, pool=POOL)
+    by_default = decide("hans-sub-mini", labelled_rows, pool=POOL)
     assert attributed == []
-    assert [one.name for one in found.table.methods if one.kind == "factor"] == []
-    assert found.header.attribution == "none"
+    assert [method.name for method in by_default.table.methods if method.kind == "factor"] == []
+    assert by_default.header.attribution == "none"
     factor = BUILTIN["INDEX-DIFF"]
-    named = decide("hans-sub-mini", labelled_rows, evidence=Evidence(factors=[BUILTIN["ACC"], factor]))
+    by_name = decide("hans-sub-mini", labelled_rows, evidence=Evidence(factors=[BUILTIN["ACC"], factor]))
     assert "shap" in attributed
-    assert factor in named.table.methods
+    assert factor in by_name.table.methods
 
 
 @pytest.mark.more
 def test_the_designed_factor_of_a_set_is_measured_in_a_decision(labelled_rows, attributed):
-    """It breaks the ties of accuracy; and a factor that is to order the models is measured, too."""
+    """The designed factor breaks ties of accuracy; a factor that is to order the models is measured, too."""
     rows = labelled(labelled_rows, like="hans-sub")
     models = suites.load(["hans-sub-mini"]).models[::3]
     assert decide(models, rows).decision.method == "ACC+TIES"
@@ -273,12 +272,12 @@ def test_the_designed_factor_of_a_set_is_measured_in_a_decision(labelled_rows, a
 @pytest.mark.more
 def test_baselines_alone_run_no_backend(attributed):
     """On a set, too: accuracy of eight models takes a second, and SHAP half a minute."""
-    data = dataclasses.replace(sets.load("hans-sub"), population=12)
-    found = rank("hans-sub-mini", data, probe=2, evidence=Evidence(methods=(), factors=[BUILTIN["ACC"]]), draws=1)
-    assert (attributed, found.header.attribution) == ([], "none")
+    dataset = dataclasses.replace(sets.load("hans-sub"), population=12)
+    alone = rank("hans-sub-mini", dataset, probe=2, evidence=Evidence(methods=(), factors=[BUILTIN["ACC"]]), draws=1)
+    assert (attributed, alone.header.attribution) == ([], "none")
     rank(
         "hans-sub-mini",
-        data,
+        dataset,
         probe=2,
         evidence=Evidence(methods=(), factors=[BUILTIN["ACC"]], attribution="occlusion"),
         draws=1,
@@ -300,11 +299,11 @@ def test_a_method_is_found_whatever_its_case(labelled_rows):
 
 @pytest.mark.more
 def test_a_checkpoint_is_read_for_its_hash_once_a_run(monkeypatch, tmp_path):
-    """It is as large as the model."""
+    """A hash reads as many bytes as the model has."""
     hashed = []
     monkeypatch.setattr(
         "ranker.sources.hf.kind.open_checkpoint_files",
-        lambda path, *rest, **more: hashed.append(path) or open_checkpoint_files(path, *rest, **more),
+        lambda path, *flags, **options: hashed.append(path) or open_checkpoint_files(path, *flags, **options),
     )
     rank("hans-sub-mini", "hans-sub", evidence=Evidence("none", methods=()), runtime=Runtime(store=tmp_path), draws=1)
     assert len(hashed) == len(set(hashed)) == 8
@@ -314,11 +313,11 @@ def test_a_decision_takes_a_file(labelled_rows):
     """Of rows, as text or as a path, like the rest of the library."""
     folder = suites.bundled_suites()["hans-sub-mini"]
     models = [folder / name for name in ("untouched", "inoc-4000")]
-    found = [
-        decide(models, given, evidence=Evidence("none", methods=())).decision
-        for given in (str(labelled_rows), labelled_rows, labelled(labelled_rows))
+    decisions = [
+        decide(models, text, evidence=Evidence("none", methods=())).decision
+        for text in (str(labelled_rows), labelled_rows, labelled(labelled_rows))
     ]
-    assert found[0] == found[1] == found[2]
+    assert decisions[0] == decisions[1] == decisions[2]
 
 
 def test_copies_of_a_checkpoint_are_ranked_once(labelled_rows, tmp_path):
@@ -349,9 +348,9 @@ def test_a_file_is_judged_by_the_models_own_labels(tmp_path):
         (folder / "config.json").write_text(json.dumps(config))
     rows = tmp_path / "reviews.csv"
     rows.write_text("text,label\nThe judge ran.,lovely\nThe actor saw it.,dull\nIt ran.,\nThe judge ran.,lovely\n")
-    found = decide(models, rows, evidence=Evidence("none", methods=()))
-    assert found.header.probe == 2
-    assert tuple(note.replace("`--pool`", "`pool`") for note in found.notes[:2]) == (
+    new_ranking = decide(models, rows, evidence=Evidence("none", methods=()))
+    assert new_ranking.header.probe == 2
+    assert tuple(note.replace("`--pool`", "`pool`") for note in new_ranking.notes[:2]) == (
         "1 row has no label yet, and counts only in a pool (`pool`).",
         "1 row that exactly repeats another was left out.",
     )
@@ -368,13 +367,13 @@ def test_a_file_is_judged_by_the_models_own_labels(tmp_path):
 def test_a_decision_tells_what_every_model_takes_each_row_for(labelled_rows):
     """By name, and of the rows that it is made from only."""
     suite = suites.load(["hans-sub-mini"])
-    found = decide(suite, labelled_rows, evidence=Evidence("none", methods=()), probe=3)
-    assert len(found.decision.rows) == 3
-    for row in found.decision.rows:
+    new_ranking = decide(suite, labelled_rows, evidence=Evidence("none", methods=()), probe=3)
+    assert len(new_ranking.decision.rows) == 3
+    for row in new_ranking.decision.rows:
         assert row.label == "entailment"
-        assert list(row.predicted) == list(found.table.models)
-    for model in found.decision.models:
-        right = sum(row.predicted[model.name] == row.label for row in found.decision.rows)
+        assert list(row.predicted) == list(new_ranking.table.models)
+    for model in new_ranking.decision.models:
+        right = sum(row.predicted[model.name] == row.label for row in new_ranking.decision.rows)
         assert right == pytest.approx(3 * model.outcome)
 
 
@@ -386,55 +385,41 @@ def test_a_store_is_taken_by_its_folder(labelled_rows, tmp_path):
         assert list((tmp_path / "store").rglob("*.parquet"))
 
 
-def test_factors_that_nothing_is_attributed_for_are_named():
-    """The attribution "none" leaves them out, and says so."""
+@pytest.mark.parametrize("attribution", ["none", "NONE"])
+def test_factors_that_nothing_is_attributed_for_are_named(attribution):
+    """No attribution, in whatever letters, leaves factors that read any out of the table, and says so."""
     folder = suites.bundled_suites()["hans-sub-mini"]
-    data = dataclasses.replace(sets.load("hans-sub"), population=20)
-    found = rank(
-        [folder / name for name in ("untouched", "inoc-4000")], data, evidence=Evidence("none", methods=()), draws=1
-    )
-    assert found.header.left_out["INDEX-DIFF"] == "reads attributions, and there are none"
-
-
-def test_a_backend_is_found_whatever_its_case():
-    """No attribution is none in capitals, too: no factor that reads any is in the table."""
-    data = sets.load("hans-sub")
-    folder = suites.bundled_suites()["hans-sub-mini"]
-    data = dataclasses.replace(data, population=20)
-    found = rank(
-        [folder / name for name in ("untouched", "inoc-4000")], data, evidence=Evidence("NONE", methods=()), draws=1
-    )
-    assert found.header.attribution == "none"
-    assert "factor" not in {method.kind for method in found.evaluation.methods}
+    models = [folder / name for name in ("untouched", "inoc-4000")]
+    dataset = dataclasses.replace(sets.load("hans-sub"), population=20)
+    new_ranking = rank(models, dataset, evidence=Evidence(attribution, methods=()), draws=1)
+    assert new_ranking.header.attribution == "none"
+    assert new_ranking.header.left_out["INDEX-DIFF"] == "reads attributions, and there are none"
+    assert "factor" not in {method.kind for method in new_ranking.evaluation.methods}
 
 
 @pytest.mark.parametrize(
-    ("shortcut", "target", "shown"),
+    ("shortcut", "target", "line"),
     [
-        (None, None, "shap"),
-        (None, "Yes", "shap"),
-        (None, 1, "shap:target=maybe"),
-        (1, None, "shap"),
-        (1, 1, "shap"),
+        (None, None, "shap"), (None, "Yes", "shap"), (None, 1, "shap:target=maybe"), (1, None, "shap"), (1, 1, "shap"),
         (1, 2, "shap:target=yes"),
     ],
-)
-def test_the_label_that_was_asked_for_is_told(shortcut, target, shown):
+)  # fmt: skip
+def test_the_label_that_was_asked_for_is_told(shortcut, target, line):
     """By name, where it is not the one that the task has by itself, the shortcut's or the last."""
     task = ClassificationTask("three", ("no", "maybe", "yes"), shortcut=shortcut)
     inputs = RunInputs(inspect_models("hans-sub-mini"), sets.LabelledDataset("mine", task, (), 0), ())
-    made = plan(inputs, Evidence(SHAPSettings(target=target), factors=()))
-    of = provenance(made, RunResponses((), {}), Machine())
-    assert of.attribution == settings_line("shap", of.settings) == shown
+    made_plan = plan(inputs, Evidence(SHAPSettings(target=target), factors=()))
+    origin = provenance(made_plan, RunResponses((), {}), Machine())
+    assert origin.attribution == settings_line("shap", origin.settings) == line
 
 
 @pytest.mark.slow
 def test_a_logit_is_read_by_factors_of_its_label_only():
     """Attributions of one logit cannot be turned toward the other label: what would need that is left out, and said."""
-    data = dataclasses.replace(sets.load("hans-sub"), population=20)
+    dataset = dataclasses.replace(sets.load("hans-sub"), population=20)
     models = [f"{suites.bundled_suites()['hans-sub-mini']}/{name}" for name in ("untouched", "inoc-4000")]
     by_output = {
-        output: rank(models, data, evidence=Evidence(LIMESettings(samples=8, output=output)), draws=1)
+        output: rank(models, dataset, evidence=Evidence(LIMESettings(samples=8, output=output)), draws=1)
         for output in ("margin", "logit")
     }
     names = {output: {method.name for method in ranking.evaluation.methods} for output, ranking in by_output.items()}
@@ -444,7 +429,7 @@ def test_a_logit_is_read_by_factors_of_its_label_only():
 
 
 def test_too_few_models_that_work(tmp_path):
-    """Where all but one model fail there is nothing to rank."""
+    """There is nothing to rank if all but one model fail."""
     path = suites.load(["hans-sub-mini"]).models[0].source.path
     suite = Suite("broken", (Model(Checkpoint("good", path)), Model(Checkpoint("gone", str(tmp_path)))))
     with refuses(ModelError, option="models"):
@@ -472,7 +457,7 @@ def test_the_package_offers_what_one_starts_with():
 
 
 def test_a_decision_takes_a_label_map_and_columns(tmp_path):
-    """What messages of the library name can be given to it; not for models or rows that were read already."""
+    """A label map and columns that messages name can be given; not for models or rows that were read already."""
     folder = suites.bundled_suites()["hans-sub-mini"]
     models = [folder / "untouched", folder / "inoc-4000"]
     rows = [{"a": f"The judge saw actor {n}.", "b": "The actor ran.", "gold": ("yes", "no")[n % 2]} for n in range(4)]

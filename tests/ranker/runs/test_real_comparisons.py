@@ -22,26 +22,26 @@ TOLERANCE = {"rel": 0, "abs": 1e-9}
 
 
 def options(pair):
-    """What is said of both logs."""
+    """Read the options of both logs."""
     if "scorer" in pair:
         return SourceOptions(kinds=[LogOptions(scorer=pair["scorer"], metric=pair["part"] or "")])
-    asked = (pair["filter"] or "").removeprefix("occurrence ").partition(" ")[0]
-    return SourceOptions(kinds=[LogOptions(metric=pair["metric"], filter=asked, cluster=pair["cluster"] or "")])
+    occurrence = (pair["filter"] or "").removeprefix("occurrence ").partition(" ")[0]
+    return SourceOptions(kinds=[LogOptions(metric=pair["metric"], filter=occurrence, cluster=pair["cluster"] or "")])
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids=[f"{n}" for n in range(len(PAIRS))])
 def test_a_comparison_says_what_was_computed_apart(pair):
     """The difference, its standard errors, by cluster and plain, flips, p, and both means."""
     suite = suites.load([str(LOGS / pair[side]) for side in "ab"], options(pair))
-    found = decide(suite).decision
-    (versus,) = found.versus
+    decision = decide(suite).decision
+    (versus,) = decision.versus
     first = suite.models[0].name
     turned = -1 if versus.a != first else 1  # the better one is named first
     assert turned * versus.difference == pytest.approx(pair["difference"], **TOLERANCE)
     assert versus.se == pytest.approx(pair["se_clusters"], **TOLERANCE)
     assert versus.se_rows == pytest.approx(pair["se_rows"], **TOLERANCE)
     assert (versus.rows, versus.clusters or versus.rows) == (pair["n"], pair["clusters"])
-    means = {model.name: model.outcome for model in found.models}
+    means = {model.name: model.outcome for model in decision.models}
     assert means[first] == pytest.approx(pair["mean_a"], **TOLERANCE)
     assert means[suite.models[1].name] == pytest.approx(pair["mean_b"], **TOLERANCE)
     if pair["mcnemar_exact_p"] is not None:

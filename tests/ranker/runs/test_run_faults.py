@@ -36,11 +36,11 @@ PRELOADED = [
 """What a process that is forked has in memory already, so that it is killed at its work and not at its imports."""
 
 
-def command(root: Path, output: Path, models=MODELS, *more: str, attribution="shap:max_evaluations=60") -> list[str]:
+def command(root: Path, output: Path, models=MODELS, *flags: str, attribution="shap:max_evaluations=60") -> list[str]:
     """A small run, with every kind of row: probabilities, and attributions."""
     return ["--ood", "hans-sub", "--limit", str(LIMIT), "--probe", "3", "--attribution", attribution,
             "--methods", "AVG-CONF",
-            "--format", "json", "-q", "--store", str(root), "-o", str(output), *more, "--models", *models]  # fmt: skip
+            "--format", "json", "-q", "--store", str(root), "-o", str(output), *flags, "--models", *models]  # fmt: skip
 
 
 def worker(arguments: list[str]) -> None:
@@ -50,7 +50,7 @@ def worker(arguments: list[str]) -> None:
 
 
 def answer(arguments: list[str], output: Path) -> str:
-    """What a run in this process finds, without the command that it notes: every run here has folders of its own."""
+    """Run the program in this process, and return its answer without the command and the folder that it notes."""
     output.unlink(missing_ok=True)
     with pytest.raises(SystemExit) as stop:
         main(arguments)
@@ -61,37 +61,37 @@ def answer(arguments: list[str], output: Path) -> str:
 
 @pytest.fixture(scope="module")
 def uninterrupted(tmp_path_factory):
-    """What a run finds that nobody disturbs, and how long it takes, in seconds."""
+    """Answer of a run that nobody disturbs, and its seconds."""
     folder = tmp_path_factory.mktemp("whole")
     for name in PRELOADED:
         import_module(name)
     began = time.perf_counter()
-    found = answer(command(folder / "store", folder / "a.json"), folder / "a.json")
-    return found, time.perf_counter() - began
+    answer_alone = answer(command(folder / "store", folder / "a.json"), folder / "a.json")
+    return answer_alone, time.perf_counter() - began
 
 
 @pytest.mark.more
 @pytest.mark.parametrize("rounds", [1, pytest.param(67, marks=pytest.mark.soak)])
 def test_a_run_that_is_killed_goes_on_to_the_same_answer(tmp_path, uninterrupted, rounds):
     """SIGKILL at random moments of three processes that do one run on one store; then the same command once more."""
-    found, seconds = uninterrupted
+    answer_alone, seconds = uninterrupted
     forked = multiprocessing.get_context("forkserver")
     forked.set_forkserver_preload(PRELOADED)
     rng = np.random.default_rng(0)
     for number in range(rounds):
         root, output = tmp_path / f"store-{number}", tmp_path / f"{number}.json"
-        orders = [[*MODELS[at:], *MODELS[:at]] for at in range(3)]
-        made = [
-            forked.Process(target=worker, args=(command(root, tmp_path / f"{at}", order),))
-            for at, order in enumerate(orders)
+        orders = [[*MODELS[shift:], *MODELS[:shift]] for shift in range(3)]
+        outcomes = [
+            forked.Process(target=worker, args=(command(root, tmp_path / f"{shift}", order),))
+            for shift, order in enumerate(orders)
         ]
-        for process in made:
+        for process in outcomes:
             process.start()
-        for process, pause in zip(made, np.diff(np.sort(rng.uniform(0, 3 * seconds, 3)), prepend=0.0), strict=True):
+        for process, pause in zip(outcomes, np.diff(np.sort(rng.uniform(0, 3 * seconds, 3)), prepend=0.0), strict=True):
             process.join(pause)
             process.kill()
             process.join()
-        assert answer(command(root, output), output) == found
+        assert answer(command(root, output), output) == answer_alone
         for _ in prune(root, abandoned=0):
             pass
         assert not list(root.rglob("*.tmp"))
@@ -106,7 +106,7 @@ def isolated_worker(arguments: list[str], temporary: str) -> None:
 
 
 def rows_in(root: Path) -> int:
-    """How many rows lie in a store, in whole blocks."""
+    """Count the rows of a store that lie in whole blocks."""
     return sum(parquet.read_metadata(file).num_rows for file in root.rglob("*.parquet"))
 
 
@@ -116,12 +116,8 @@ def rows_in(root: Path) -> int:
     "kills", [1, pytest.param(3, marks=pytest.mark.slow), pytest.param(40, marks=pytest.mark.soak)]
 )
 def test_a_run_with_guests_that_is_killed_loses_nothing(tmp_path, monkeypatch, record_property, uninterrupted, kills):
-    """SIGKILL at random moments of one run; the same command then gives the same bytes as a run that nobody killed.
-
-    Its store verifies, and nothing is left of the killed run's temporary folders. Every other moment is drawn over the
-    whole run, and the others over what is left of it once it has begun to write.
-    """
-    found, _ = uninterrupted
+    """SIGKILL at random moments leaves the same bytes for the same command, a store that verifies, and no folder."""
+    answer_alone, _ = uninterrupted
     forked = multiprocessing.get_context("forkserver")
     forked.set_forkserver_preload(PRELOADED)
     rng = np.random.default_rng(kills)
@@ -145,7 +141,7 @@ def test_a_run_with_guests_that_is_killed_loses_nothing(tmp_path, monkeypatch, r
         wait_for_rows(process, tmp_path / "whole")
         first = time.monotonic() - began
         process.join()
-        whole, rows = time.monotonic() - began, rows_in(tmp_path / "whole")
+        full_time, rows = time.monotonic() - began, rows_in(tmp_path / "whole")
         assert (process.exitcode, os.listdir(short)) == (0, [])
         moments: Counter[str] = Counter()
         number = killed = 0
@@ -157,40 +153,42 @@ def test_a_run_with_guests_that_is_killed_loses_nothing(tmp_path, monkeypatch, r
             process, arguments = begin(f"{number}")
             if number % 2:
                 wait_for_rows(process, root)
-            process.join(rng.uniform(0, whole - first if number % 2 else whole))
+            process.join(rng.uniform(0, full_time - first if number % 2 else full_time))
             process.kill()
             process.join()
             if process.exitcode == 0:  # the machine has become faster
                 moments["over"] += 1
-                first, whole = first * (time.monotonic() - began) / whole, time.monotonic() - began
+                first, full_time = first * (time.monotonic() - began) / full_time, time.monotonic() - began
                 continue
             assert process.exitcode == -signal.SIGKILL
             killed += 1
-            written = rows_in(root)
-            moments["before" if not written else "during" if written < rows else "after"] += 1
-            assert answer(arguments, output) == found
+            stored_rows = rows_in(root)
+            moments["before" if not stored_rows else "during" if stored_rows < rows else "after"] += 1
+            assert answer(arguments, output) == answer_alone
             assert verify(root)[1] == []
             assert rows_in(root) == rows
             assert os.listdir(short) == []
             shutil.rmtree(root)
-    record_property("moments", f"{dict(moments)}; {first:.1f} s until the first row, {whole:.1f} s in all")
+    record_property("moments", f"{dict(moments)}; {first:.1f} s until the first row, {full_time:.1f} s in all")
     assert moments["during"] + moments["after"] >= kills // 4, moments
 
 
 @pytest.mark.more
 @pytest.mark.parametrize(
-    "more", [["--batch-size", "64"], pytest.param(["--batch-size", "100000"], marks=pytest.mark.slow)]
+    "flags", [["--batch-size", "64"], pytest.param(["--batch-size", "100000"], marks=pytest.mark.slow)]
 )
-def test_the_batch_size_changes_no_answer(tmp_path, uninterrupted, more):
+def test_the_batch_size_changes_no_answer(tmp_path, uninterrupted, flags):
     """Scores within 1e-6, as float32 sums allow; the same ranking, and the same accuracies of the methods."""
-    found = json.loads(uninterrupted[0])["evaluation"]
-    batched = command(tmp_path / "store", tmp_path / "a.json", MODELS, *more)
-    other = json.loads(answer(batched, tmp_path / "a.json"))["evaluation"]
-    assert [model["name"] for model in other["models"]] == [model["name"] for model in found["models"]]
-    for a, b in zip(found["models"], other["models"], strict=True):
+    evaluation = json.loads(uninterrupted[0])["evaluation"]
+    batched = command(tmp_path / "store", tmp_path / "a.json", MODELS, *flags)
+    evaluation_batched = json.loads(answer(batched, tmp_path / "a.json"))["evaluation"]
+    assert [model["name"] for model in evaluation_batched["models"]] == [
+        model["name"] for model in evaluation["models"]
+    ]
+    for a, b in zip(evaluation["models"], evaluation_batched["models"], strict=True):
         assert b["scores"] == {name: pytest.approx(score, abs=1e-6) for name, score in a["scores"].items()}
         assert b["rank"] == a["rank"]
-    pairwise = [{m["name"]: m["pairwise_accuracy"] for m in run["methods"]} for run in (found, other)]
+    pairwise = [{m["name"]: m["pairwise_accuracy"] for m in run["methods"]} for run in (evaluation, evaluation_batched)]
     assert pairwise[1] == pytest.approx(pairwise[0], abs=1e-6)
 
 
@@ -201,31 +199,28 @@ def test_the_batch_size_changes_the_last_digits_of_scores(hans, method, count):
     loaded = Classifier.load(MODELS[1], hans.task)
     sizes = [replace(loaded, token_budget=size) for size in (64, 1024)]
     if method == "none":
-        few_answers, some_answers = (one.probabilities(hans.examples[:count]) for one in sizes)
+        few_answers, some_answers = (size.probabilities(hans.examples[:count]) for size in sizes)
         assert abs(few_answers - some_answers).max() < 1e-6
         return
-    few, some = (attribute(one, hans.examples[:count], method) for one in sizes)
-    for one, other in zip(few, some, strict=True):
-        assert abs(one.probs - other.probs).max() < 1e-6
-        assert (abs(one.scores - other.scores) <= 1e-6 * abs(one.scores).sum()).all()
+    few, many_scores = (attribute(size, hans.examples[:count], method) for size in sizes)
+    for few_scores, many_scores_of_row in zip(few, many_scores, strict=True):
+        assert abs(few_scores.probs - many_scores_of_row.probs).max() < 1e-6
+        assert (abs(few_scores.scores - many_scores_of_row.scores) <= 1e-6 * abs(few_scores.scores).sum()).all()
 
 
 def test_the_order_of_the_models_changes_no_number(tmp_path, uninterrupted):
-    """Models in another order, computed anew: what is said of each model, method and pair is the same.
-
-    The same bits, but for expected ranks, which are sums over the other models, in their order.
-    """
-    found = json.loads(uninterrupted[0])
+    """Models in another order have the same bits, but for expected ranks, which are sums over the others in order."""
+    report = json.loads(uninterrupted[0])
     turned = command(tmp_path / "store", tmp_path / "a.json", MODELS[::-1])
-    other = json.loads(answer(turned, tmp_path / "a.json"))
+    turned_report = json.loads(answer(turned, tmp_path / "a.json"))
     for part in ("models", "methods", "pairs"):
-        for run in (found, other):
+        for run in (report, turned_report):
             run["evaluation"][part].sort(
                 key=lambda row: json.dumps([row.get(key) for key in ("name", "a", "b", "method")])
             )
-    for a, b in zip(found["evaluation"]["models"], other["evaluation"]["models"], strict=True):
+    for a, b in zip(report["evaluation"]["models"], turned_report["evaluation"]["models"], strict=True):
         assert b.pop("expected_rank") == pytest.approx(a.pop("expected_rank"), abs=1e-12)
-    assert other == found
+    assert turned_report == report
 
 
 @pytest.mark.more
@@ -275,13 +270,13 @@ def test_ctrl_c_says_how_to_go_on(tmp_path, monkeypatch, capsys, uninterrupted, 
     """And so does SIGTERM: one line, an exit status, no temporary file; the same command goes on to the same answer."""
     from ranker.runtime import worker
 
-    answered, asked = worker.answer_blocks, []
+    answered, calls = worker.answer_blocks, []
 
-    def interrupted(*given):
-        asked.append(given)
-        if len(asked) == 4:
+    def interrupted(*flags):
+        calls.append(flags)
+        if len(calls) == 4:
             signal.raise_signal(number)
-        return answered(*given)
+        return answered(*flags)
 
     root, output = tmp_path / "store", tmp_path / "a.json"
     with monkeypatch.context() as patched:
@@ -290,8 +285,8 @@ def test_ctrl_c_says_how_to_go_on(tmp_path, monkeypatch, capsys, uninterrupted, 
             main(command(root, output))
     assert stop.value.code == status
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
-    said = capsys.readouterr().err.lstrip("\n")  # which ends the line with the terminal's ^C
-    assert said == "rank-models: stopped; results so far are cached, and the same command resumes\n"
+    message = capsys.readouterr().err.lstrip("\n")  # which ends the line with the terminal's ^C
+    assert message == "rank-models: stopped; results so far are cached, and the same command resumes\n"
     assert not list(root.rglob("*.tmp"))
     assert list(root.rglob("*.parquet"))
     assert answer(command(root, output), output) == uninterrupted[0]
@@ -326,10 +321,10 @@ def test_a_model_that_fails_is_listed_and_the_others_are_ranked(tmp_path, monkey
         (tmp_path / "inoc-50" / "tokenizer.json").write_text(json.dumps({**tokenizer, "post_processor": None}))
     with pytest.raises(SystemExit) as stop:
         main(command(tmp_path / "store", tmp_path / "a.json", models, attribution=attribution))
-    found = json.loads((tmp_path / "a.json").read_text())
+    report = json.loads((tmp_path / "a.json").read_text())
     assert stop.value.code == 1
-    assert {model["name"] for model in found["evaluation"]["models"]} == {"untouched", "inoc-4000"}
-    [reason] = found["header"]["failures"].values()
+    assert {model["name"] for model in report["evaluation"]["models"]} == {"untouched", "inoc-4000"}
+    [reason] = report["header"]["failures"].values()
     assert {"memory": "memory is too small", "nan": "not finite", "gone": "has no", "no token": "has no token"}[
         fault
     ] in reason

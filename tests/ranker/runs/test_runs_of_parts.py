@@ -21,7 +21,7 @@ class Prompted(Judged):
     """A model with a prompt, named "model+prompt"."""
 
     def inspect(self, cache):
-        """It is made of these two."""
+        """The record of two parts."""
         return ModelInfo(self, parts=dict(zip(("model", "prompt"), self.name.split("+"), strict=True)))
 
     def scores(self):
@@ -36,7 +36,7 @@ MEMBERS = [Prompted(f"{model}+{prompt}") for model in ("small", "large") for pro
 
 @pytest.mark.parametrize("run", [rank, decide])
 def test_a_run_says_which_part_matters_more(run, tmp_path):
-    """Whether the truth is known or not, in every format, and again when it is loaded."""
+    """The part is said in every format, with and without a truth, and again when it is loaded."""
     ranking = run(MEMBERS, a_set())
     components = ranking.parts.components
     assert [part.name for part in ranking.parts.parts] == ["model", "prompt"]
@@ -80,7 +80,7 @@ def test_models_of_one_piece_have_no_parts():
 
 
 def test_parts_of_a_model_are_a_record():
-    """What a source says of itself cannot be changed by who reads it."""
+    """A source's parts cannot be changed by who reads them."""
     parts = {"model": "small"}
     info = ModelInfo(MEMBERS[0], parts=parts)
     parts["prompt"] = "plain"

@@ -38,7 +38,7 @@ def test_models_come_first_then_rows_and_all_else_by_name(function, second):
     ],
 )
 def test_a_wrong_call_is_one_line(call, message):
-    """It names the argument, what it takes, and what it got, before any work."""
+    """The line names the argument, what it takes, and what it got, before any work."""
     with pytest.raises(UsageError) as caught:
         call()
     assert str(caught.value) == message

@@ -1,4 +1,4 @@
-"""What progress is told of the steps of a run whose time goes in factors, draws and comparisons, not in models."""
+"""Progress of the steps of a run whose time goes in factors, draws and comparisons, not in models."""
 
 from contextlib import contextmanager
 

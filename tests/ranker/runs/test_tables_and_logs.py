@@ -22,18 +22,9 @@ LABELS = ("negative", "positive")
 SIZE = 40
 
 
-@pytest.fixture
-def run(tmp_path, monkeypatch, rank_models):
-    """`rank-models` in a folder and with a store of its own: arguments -> (exit status, stdout, stderr)."""
-    monkeypatch.setenv("RANK_MODELS_STORE", str(tmp_path / "store"))
-    monkeypatch.chdir(tmp_path)
-
-    return rank_models
-
-
-def one_line(result, expected=2):
+def one_line(outcome, expected=2):
     """The one line that a run was refused with."""
-    status, out, err = result
+    status, out, err = outcome
     assert status == expected, (out, err)
     assert not out
     assert err.startswith("rank-models: ")
@@ -83,20 +74,20 @@ def wide(folder, **models):
     return written(folder / "wide.csv", keyed(label=truth(), **models))
 
 
-def log(folder, right, task="small", size=SIZE, **more):
+def log(folder, right, task="small", size=SIZE, **options):
     """A log of lm-evaluation-harness: a model that is right on some rows."""
-    made = []
+    samples = []
     for n in range(size):
         chosen = n % 2 if n in right else 1 - n % 2
         likelihoods = [-1.0 - chosen, -2.0 + chosen]
-        fields = {name: values[n] for name, values in more.items()}
-        made.append(choice_row(n, {"text": f"Row {n}"}, n % 2, likelihoods, acc=float(n in right), **fields))
-    return lm_log(folder, made, task)
+        fields = {name: values[n] for name, values in options.items()}
+        samples.append(choice_row(n, {"text": f"Row {n}"}, n % 2, likelihoods, acc=float(n in right), **fields))
+    return lm_log(folder, samples, task)
 
 
-def graded(path, values, scorer="judge", **more):
+def graded(path, values, scorer="judge", **options):
     """A log of Inspect with a score for each row."""
-    samples = [sample(f"s{n}", value, scorer=scorer, **more) for n, value in enumerate(values)]
+    samples = [sample(f"s{n}", value, scorer=scorer, **options) for n, value in enumerate(values)]
     return eval_log(path, samples, header(scorer=scorer))
 
 
@@ -105,8 +96,8 @@ def graded(path, values, scorer="judge", **more):
 
 def test_two_logs_are_compared(run, tmp_path):
     """The answer comes first: each model's interval, the difference, flips, p, and what an unpaired test had said."""
-    one, two = log(tmp_path / "run-a", set(range(34))), log(tmp_path / "run-b", set(range(20, 40)))
-    status, out, err = run("--models", one, two)
+    first_log, second = log(tmp_path / "run-a", set(range(34))), log(tmp_path / "run-b", set(range(20, 40)))
+    status, out, err = run("--models", first_log, second)
     assert (status, err) == (0, "")
     text = flat(out)
     assert "models on small: 2 models, K = 40" in text
@@ -123,19 +114,19 @@ def test_two_logs_are_compared(run, tmp_path):
 
 def test_the_same_from_python(tmp_path):
     """The files alone are enough."""
-    found = decide([log(tmp_path / "run-a", set(range(34))), log(tmp_path / "run-b", set(range(20, 40)))])
-    assert found.decision.names == ("run-a", "run-b")
-    assert found.header.metric == "acc"
-    one = found.decision.versus[0]
-    assert (one.better, one.worse, one.rows, one.test) == (20, 6, 40, "mcnemar")
-    assert one.difference == pytest.approx(0.35)
-    assert [row.predicted["run-b"] for row in found.decision.rows[:2]] == ["yes", "no"]
+    ranking = decide([log(tmp_path / "run-a", set(range(34))), log(tmp_path / "run-b", set(range(20, 40)))])
+    assert ranking.decision.names == ("run-a", "run-b")
+    assert ranking.header.metric == "acc"
+    versus = ranking.decision.versus[0]
+    assert (versus.better, versus.worse, versus.rows, versus.test) == (20, 6, 40, "mcnemar")
+    assert versus.difference == pytest.approx(0.35)
+    assert [row.predicted["run-b"] for row in ranking.decision.rows[:2]] == ["yes", "no"]
 
 
 def test_the_page_shows_the_rows_that_flip(run, tmp_path):
-    """Those first on which the second model does worse; the report of the saved run is the same page."""
-    one, two = log(tmp_path / "run-a", set(range(38))), log(tmp_path / "run-b", set(range(35)) | {39})
-    arguments = ("--models", one, two, "--save", "run.json", "--format", "html")
+    """Rows on which the second model does worse come first; the report of the saved run is the same page."""
+    first_log, second = log(tmp_path / "run-a", set(range(38))), log(tmp_path / "run-b", set(range(35)) | {39})
+    arguments = ("--models", first_log, second, "--save", "run.json", "--format", "html")
     status, page, _ = run(*arguments)
     assert status == 0
     table = page.partition("Rows on which the two differ")[2].partition("</table>")[0]
@@ -152,18 +143,18 @@ def test_logs_of_one_folder_and_files_of_one_name_are_told_apart(tmp_path):
     """By the folder around them, or by the task; a name that somebody gives stays."""
     right = set(range(30))
     a, b = (log(tmp_path / run_of / "model", right) for run_of in ("zero", "few"))
-    other = log(tmp_path / "zero" / "model", right, "other")
-    assert [one.name for one in suites.load([a, b]).models] == ["zero/model", "few/model"]
-    assert [one.name for one in suites.load([a, other]).models] == ["small/model", "other/model"]
-    assert [one.name for one in suites.load([f"new={a}", b]).models] == ["new", "model"]
+    other_log = log(tmp_path / "zero" / "model", right, "other")
+    assert [model.name for model in suites.load([a, b]).models] == ["zero/model", "few/model"]
+    assert [model.name for model in suites.load([a, other_log]).models] == ["small/model", "other/model"]
+    assert [model.name for model in suites.load([f"new={a}", b]).models] == ["new", "model"]
     for folder in ("x", "y"):
         (tmp_path / folder).mkdir()
         written(tmp_path / folder / "answers.csv", keyed(prediction=truth()))
         written(tmp_path / folder / "wide.csv", keyed(a=truth(), b=truth(), label=truth()))
     tables = [str(tmp_path / folder / "answers.csv") for folder in ("x", "y")]
-    assert [one.name for one in suites.load(tables).models] == ["x/answers", "y/answers"]
+    assert [model.name for model in suites.load(tables).models] == ["x/answers", "y/answers"]
     tables = [str(tmp_path / folder / "wide.csv#a") for folder in ("x", "y")]
-    assert [one.name for one in suites.load(tables).models] == ["x/a", "y/a"]
+    assert [model.name for model in suites.load(tables).models] == ["x/a", "y/a"]
     with refuses(UsageError, option="models", value="m"):
         suites.load([f"m={a}", f"m={b}"])
 
@@ -183,14 +174,14 @@ def test_a_folder_of_logs_is_its_only_task(run, tmp_path):
 
 @pytest.mark.more
 def test_the_metric_the_filter_and_the_scorer_are_chosen(run, tmp_path):
-    """What a log records is ranked on, and named; where several could be meant, one line lists them."""
+    """A recorded metric is ranked on, and named; if several could be meant, one line lists them."""
     for name, lucky in (("run-a", 30), ("run-b", 10)):
-        every = [
+        all_rows = [
             written_row(n, {"q": n}, "yes", "yes", "yes", filter=filter, em=float(n < lucky - 5 * loose), f1=0.5)
             for loose, filter in enumerate(("strict", "loose"))
             for n in range(SIZE)
         ]
-        lm_log(tmp_path / name, every)
+        lm_log(tmp_path / name, all_rows)
     assert "has several filters, strict, loose; say which with `--filter`" in one_line(
         run("--models", "run-a", "run-b"), 1
     )
@@ -205,8 +196,8 @@ def test_the_metric_the_filter_and_the_scorer_are_chosen(run, tmp_path):
     for name in "ab":
         eval_log(tmp_path / f"{name}.eval", [sample(f"s{n}", 1, scores=two) for n in range(5)])
     assert "judge, match" in one_line(run("--models", "a.eval", "b.eval"), 1)
-    found = json.loads(run("--models", "a.eval", "b.eval", "--scorer", "judge", "--format", "json")[1])
-    assert (found["header"]["metric"], found["decision"]["models"][0]["outcome"]) == ("judge", 1.0)
+    output = json.loads(run("--models", "a.eval", "b.eval", "--scorer", "judge", "--format", "json")[1])
+    assert (output["header"]["metric"], output["decision"]["models"][0]["outcome"]) == ("judge", 1.0)
 
 
 def test_marks_from_1_to_10_need_a_range(run, tmp_path):
@@ -216,15 +207,15 @@ def test_marks_from_1_to_10_need_a_range(run, tmp_path):
     assert one_line(run("--models", "a.eval", "b.eval"), 1) == (
         "small: judge is between 2 and 10; say with `--range` what is worst and best"
     )
-    found = json.loads(run("--models", "a.eval", "b.eval", "--range", "1", "10", "--format", "json")[1])
-    assert [model["name"] for model in found["decision"]["models"]] == ["a", "b"]
-    assert found["decision"]["models"][0]["outcome"] == pytest.approx(np.mean([1, 3, 5, 7, 9, 9]) / 9)
-    assert found["header"]["metric"] == "judge"
+    output = json.loads(run("--models", "a.eval", "b.eval", "--range", "1", "10", "--format", "json")[1])
+    assert [model["name"] for model in output["decision"]["models"]] == ["a", "b"]
+    assert output["decision"]["models"][0]["outcome"] == pytest.approx(np.mean([1, 3, 5, 7, 9, 9]) / 9)
+    assert output["header"]["metric"] == "judge"
     turned = json.loads(
         run("--models", "a.eval", "b.eval", "--range", "1", "10", "--lower-is-better", "--format", "json")[1]
     )
     assert [model["name"] for model in turned["decision"]["models"]] == ["b", "a"]
-    assert turned["decision"]["versus"][0]["difference"] == pytest.approx(found["decision"]["versus"][0]["difference"])
+    assert turned["decision"]["versus"][0]["difference"] == pytest.approx(output["decision"]["versus"][0]["difference"])
 
 
 def test_a_log_that_says_that_less_is_better_is_turned(tmp_path):
@@ -232,9 +223,9 @@ def test_a_log_that_says_that_less_is_better_is_turned(tmp_path):
     for name, values in (("run-a", (0.1, 0.2)), ("run-b", (0.9, 0.8))):
         lm_log(tmp_path / name, [written_row(n, {"q": n}, "x", "x", "x", loss=value) for n, value in enumerate(values)])
         results(tmp_path / name, higher={"loss": False})
-    found = decide([tmp_path / "run-a", tmp_path / "run-b"])
-    assert found.decision.names == ("run-a", "run-b")
-    assert found.decision.models[0].outcome == pytest.approx(0.85)
+    ranking = decide([tmp_path / "run-a", tmp_path / "run-b"])
+    assert ranking.decision.names == ("run-a", "run-b")
+    assert ranking.decision.models[0].outcome == pytest.approx(0.85)
 
 
 def test_logs_that_do_not_fit_are_one_line(run, tmp_path):
@@ -257,18 +248,18 @@ def test_logs_that_were_asked_otherwise_are_compared_and_said_to_be(run, tmp_pat
     """Another prompt to the same row is one sentence; logs that do not say what they were asked are not meant."""
     hashes = {name: [f"{name}{n}" for n in range(SIZE)] for name in "pq"}
     half = hashes["p"][:20] + hashes["q"][20:]
-    of = {"zero": hashes["p"], "same": hashes["p"], "few": hashes["q"], "more": hashes["q"], "half": half}
-    for name, prompts in of.items():
+    prompt_hashes = {"zero": hashes["p"], "same": hashes["p"], "few": hashes["q"], "more": hashes["q"], "half": half}
+    for name, prompts in prompt_hashes.items():
         log(tmp_path / name, set(range(30)), prompt_hash=prompts)
     text = flat(run("--models", "zero", "same")[1])
     assert "did equally well on each of the 40 rows" in text
     assert "asked in another way" not in text
-    found = json.loads(run("--models", *of, "--format", "json")[1])
-    notes = [note for note in found["header"]["notes"] if "asked in another way" in note]
-    why = "(prompt, number of shots, order of choices, solver or arguments of the task), so more than the models may"
+    output = json.loads(run("--models", *prompt_hashes, "--format", "json")[1])
+    notes = [note for note in output["header"]["notes"] if "asked in another way" in note]
+    reason = "(prompt, number of shots, order of choices, solver or arguments of the task), so more than the models may"
     assert notes == [
-        f"few, more: 40 of 40 rows were asked in another way than in zero {why} differ.",
-        f"half: 20 of 40 rows were asked in another way than in zero {why} differ.",
+        f"few, more: 40 of 40 rows were asked in another way than in zero {reason} differ.",
+        f"half: 20 of 40 rows were asked in another way than in zero {reason} differ.",
     ]
     for name, prompt in (("a", "Q"), ("b", "Think. Q")):
         messages = [{"role": "user", "content": prompt}]
@@ -304,8 +295,8 @@ def test_a_log_that_is_partial_and_epochs_that_are_missing_are_said(run, tmp_pat
     eval_log(
         tmp_path / "a.eval", [sample(f"s{n}", "C", epoch) for n in range(10) for epoch in (1, 2)], header(epochs=2)
     )
-    some = [sample(f"s{n}", "CI"[epoch - 1], epoch) for n in range(8) for epoch in (1, 2) if n or epoch == 1]
-    eval_log(tmp_path / "b.eval", some, header("cancelled", 2, ids=[f"s{n}" for n in range(10)]))
+    samples = [sample(f"s{n}", "CI"[epoch - 1], epoch) for n in range(8) for epoch in (1, 2) if n or epoch == 1]
+    eval_log(tmp_path / "b.eval", samples, header("cancelled", 2, ids=[f"s{n}" for n in range(10)]))
     status, out, err = run("--models", "a.eval", "b.eval")
     assert (status, err) == (0, "")
     text = flat(out)
@@ -329,8 +320,8 @@ def test_rows_that_belong_together_are_drawn_together(run, tmp_path):
     assert "passage" not in flat(run("--models", "a.eval", "b.eval")[1])
     columns = {"a": said(range(8)), "b": said(range(16)), "passage": [f"p{n // 8}" for n in range(SIZE)]}
     wide(tmp_path, **columns)
-    found = json.loads(run("--models", "wide.csv", "--cluster", "passage", "--format", "json")[1])
-    (versus,) = found["decision"]["versus"]
+    output = json.loads(run("--models", "wide.csv", "--cluster", "passage", "--format", "json")[1])
+    (versus,) = output["decision"]["versus"]
     assert (versus["clusters"], versus["rows"], versus["test"]) == (5, 40, "sign-flip")
     assert versus["se"] == pytest.approx(0.2)
     assert "nothing" in one_line(run("--models", "wide.csv", "--cluster", "nothing"))
@@ -342,13 +333,15 @@ def test_clusters_of_rows_of_ones_own(run, tmp_path):
     written(tmp_path / "rows.csv", keyed(text=[f"row {n}" for n in range(SIZE)], label=truth(), passage=passages))
     for name, wrong in (("a", set(range(6))), ("b", set(range(4, 20)))):
         written(tmp_path / f"{name}.csv", keyed(prediction=said(wrong)))
-    both = keyed(a=said(set(range(6))), b=said(set(range(4, 20))), label=truth(), passage=passages)
-    written(tmp_path / "wide.csv", both)
-    own = ("--data", "rows.csv", "--models", "a.csv", "b.csv", "--cluster", "passage", "--format", "json")
-    found, wide = (json.loads(run(*given)[1]) for given in (own, ("--models", "wide.csv", *own[-4:])))
-    assert found["decision"]["versus"][0]["clusters"] == 5
-    assert found["decision"]["versus"] == wide["decision"]["versus"]
-    assert "the column 'nothing' is missing" in one_line(run(*own[:-3], "nothing"))
+    tables = keyed(a=said(set(range(6))), b=said(set(range(4, 20))), label=truth(), passage=passages)
+    written(tmp_path / "wide.csv", tables)
+    own_arguments = ("--data", "rows.csv", "--models", "a.csv", "b.csv", "--cluster", "passage", "--format", "json")
+    output, wide = (
+        json.loads(run(*arguments)[1]) for arguments in (own_arguments, ("--models", "wide.csv", *own_arguments[-4:]))
+    )
+    assert output["decision"]["versus"][0]["clusters"] == 5
+    assert output["decision"]["versus"] == wide["decision"]["versus"]
+    assert "the column 'nothing' is missing" in one_line(run(*own_arguments[:-3], "nothing"))
 
 
 @pytest.mark.parametrize(
@@ -375,8 +368,8 @@ def test_a_row_has_to_say_what_it_belongs_to(run, tmp_path):
     passages = ["p", "", *["q"] * (SIZE - 2)]
     written(tmp_path / "rows.csv", keyed(text=[f"row {n}" for n in range(SIZE)], label=truth(), passage=passages))
     written(tmp_path / "wide.csv", keyed(a=truth(), b=truth()))
-    said = one_line(run("--data", "rows.csv", "--models", "wide.csv", "--cluster", "passage"))
-    assert said == "rows.csv, line 3: the column 'passage' is empty, and must say which rows this one belongs with"
+    message = one_line(run("--data", "rows.csv", "--models", "wide.csv", "--cluster", "passage"))
+    assert message == "rows.csv, line 3: the column 'passage' is empty, and must say which rows this one belongs with"
 
 
 # ---- tables
@@ -409,10 +402,10 @@ def test_probabilities_have_all_methods(run, tmp_path):
         positive = [p if label == "positive" else 1 - p for p, label in zip(right, truth(), strict=True)]
         columns |= {f"{name}/negative": [1 - p for p in positive], f"{name}/positive": positive}
     wide(tmp_path, **columns)
-    found = json.loads(run("--models", "wide.csv", "--format", "json")[1])
-    assert found["decision"]["method"] == "ACC+TIES"
-    assert set(found["decision"]["models"][0]["scores"]) == {"ACC", "CONF", "CONF-GT", "NLL"}
-    assert [model["outcome"] for model in found["decision"]["models"]] == [0.85, 0.55]
+    output = json.loads(run("--models", "wide.csv", "--format", "json")[1])
+    assert output["decision"]["method"] == "ACC+TIES"
+    assert set(output["decision"]["models"][0]["scores"]) == {"ACC", "CONF", "CONF-GT", "NLL"}
+    assert [model["outcome"] for model in output["decision"]["models"]] == [0.85, 0.55]
     by = json.loads(run("--models", "wide.csv", "--method", "nll", "--format", "json")[1])
     assert by["decision"]["method"] == "NLL"
     assert "`--task` is for the rows of `--data FILE`" in one_line(run("--models", "wide.csv", "--task", "nli"))
@@ -420,7 +413,7 @@ def test_probabilities_have_all_methods(run, tmp_path):
 
 
 def test_outcomes_alone_are_ranked(run, tmp_path):
-    """What was right, and not what was said; they must be said to be that where they could be labels."""
+    """Outcomes without predictions are ranked, and must be said to be that if they could be labels."""
     columns = {f"m{m}": [int(n >= 5 * m) for n in range(SIZE)] for m in range(3)}
     written(tmp_path / "outcomes.csv", keyed(**columns))
     assert "`--answers` says which: labels, outcomes" in one_line(run("--models", "outcomes.csv"))
@@ -432,17 +425,19 @@ def test_outcomes_alone_are_ranked(run, tmp_path):
 
 
 def test_marks_in_a_table_need_a_range(run, tmp_path):
-    """As those of a log; `--lower-is-better` turns them. No answer stays 0."""
+    """Marks of a table need a range as those of a log, `--lower-is-better` turns them, and no answer stays 0."""
     marks = {"a": ["[invalid]", 4, 6, 8, 10, 10], "b": [1, 4, 5.5, 8, 10, 1]}
     for name, values in marks.items():
         written(tmp_path / f"{name}.csv", {"id": list("uvwxyz"), "mark": values})
-    asked = ("--models", "a.csv", "b.csv", "--answers", "outcomes", "--format", "json")
-    assert "no column holds outcomes, numbers from 0 to 1 (columns: 'id' and 'mark')" in (said := one_line(run(*asked)))
-    assert "`--range` says what is worst and best" in said
-    found = json.loads(run(*asked, "--range", "1", "10")[1])["decision"]["models"]
+    arguments = ("--models", "a.csv", "b.csv", "--answers", "outcomes", "--format", "json")
+    assert "no column holds outcomes, numbers from 0 to 1 (columns: 'id' and 'mark')" in (
+        message := one_line(run(*arguments))
+    )
+    assert "`--range` says what is worst and best" in message
+    models = json.loads(run(*arguments, "--range", "1", "10")[1])["decision"]["models"]
     means = {"a": np.mean([0, 3, 5, 7, 9, 9]) / 9, "b": np.mean([0, 3, 4.5, 7, 9, 0]) / 9}
-    assert {model["name"]: model["outcome"] for model in found} == pytest.approx(means)
-    content = json.loads(run(*asked, "--range", "1", "10", "--lower-is-better")[1])
+    assert {model["name"]: model["outcome"] for model in models} == pytest.approx(means)
+    content = json.loads(run(*arguments, "--range", "1", "10", "--lower-is-better")[1])
     scale = "Outcomes are shown on a scale from 0 % (the worst, 10 in the file) to 100 % (1)."
     assert scale in content["header"]["notes"]
     turned = content["decision"]["models"]
@@ -450,13 +445,12 @@ def test_marks_in_a_table_need_a_range(run, tmp_path):
     assert {model["name"]: model["outcome"] for model in turned} == pytest.approx(means)
     wide = ("--models", "wide.csv", "--answers", "outcomes", "--prediction", "m", "--prediction", "n")
     written(tmp_path / "wide.csv", {"id": ["u", "v"], "m": [7, 3], "n": [2, 11]})
-    said = one_line(run(*wide, "--range", "0", "10"))
-    assert "row 2: the column 'n' holds outcomes, and must be between 0 and 10 (got '11')" in said
+    message = one_line(run(*wide, "--range", "0", "10"))
+    assert "row 2: the column 'n' holds outcomes, and must be between 0 and 10 (got '11')" in message
 
 
 @pytest.mark.parametrize(
-    ("option", "value"),
-    [("filter", "strict"), ("scorer", "judge"), ("range", "0 10"), ("lower-is-better", "")],
+    ("option", "value"), [("filter", "strict"), ("scorer", "judge"), ("range", "0 10"), ("lower-is-better", "")]
 )
 def test_an_option_that_says_nothing_of_any_model_is_refused(run, tmp_path, option, value):
     """Labels of a table have no metric but accuracy, and no direction; nothing is ignored in silence."""
@@ -467,11 +461,11 @@ def test_an_option_that_says_nothing_of_any_model_is_refused(run, tmp_path, opti
 
 def test_an_option_that_says_something_of_one_model_is_taken(run, tmp_path):
     """Of tables beside logs, that of one kind alone; of logs, those of tables."""
-    one, two = log(tmp_path / "run-a", set(range(34))), log(tmp_path / "run-b", set(range(20)))
-    assert run("--models", one, two, "--metric", "acc")[2] == ""
-    err = one_line(run("--models", one, two, "--prediction", "x", "--truth", "y", "--answers", "labels"))
+    first_log, second = log(tmp_path / "run-a", set(range(34))), log(tmp_path / "run-b", set(range(20)))
+    assert run("--models", first_log, second, "--metric", "acc")[2] == ""
+    err = one_line(run("--models", first_log, second, "--prediction", "x", "--truth", "y", "--answers", "labels"))
     assert "none of these models reads `--answers` or `--prediction` or `--truth`; leave it out" in err
-    err = one_line(run("--models", one, two, "--scorer", "judge", "--metric", "acc"))
+    err = one_line(run("--models", first_log, second, "--scorer", "judge", "--metric", "acc"))
     assert "none of these models reads `--scorer`; leave it out" in err
 
 
@@ -487,8 +481,8 @@ def test_one_file_a_model_beside_rows(run, tmp_path):
     status, out, err = run("--data", "rows.csv", "--models", "names.csv", "numbers.csv", "logits.npz")
     assert (status, err) == (0, "")
     right = (logits.argmax(axis=1) == np.arange(SIZE) % 2).mean()
-    shown = dict(re.findall(r"(?m)^[123] +(\w+) +\w+ +[\d.]+ +([\d.]+) ", out))
-    assert shown == {"names": "90.0", "numbers": "80.0", "logits": f"{100 * right:.1f}"}
+    accuracies = dict(re.findall(r"(?m)^[123] +(\w+) +\w+ +[\d.]+ +([\d.]+) ", out))
+    assert accuracies == {"names": "90.0", "numbers": "80.0", "logits": f"{100 * right:.1f}"}
     text = flat(out)
     assert "numbers: the numbers in 'Category' are labels: 0 is negative, 1 is positive." in text
     assert "logits: rows are joined by their order alone; nothing in the file confirms it." in text
@@ -532,8 +526,8 @@ def test_rows_that_lack_a_label_of_the_models(run, tmp_path):
     """Logits of a third label are asked about, never dropped; a label map makes it a label, and the order is true."""
     written(tmp_path / "ten.csv", keyed(10, label=["neg", "pos"] * 5))
     first = [[3.25, -1.25, -1.25], [-1.25, -1.25, 3.25]] * 5
-    other = [[1.5, 3.25, -1.25], [-1.25, 3.25, 1.5]] * 4 + first[:2]
-    for name, scores in (("a", first), ("b", other)):
+    second_scores = [[1.5, 3.25, -1.25], [-1.25, 3.25, 1.5]] * 4 + first[:2]
+    for name, scores in (("a", first), ("b", second_scores)):
         columns = dict(zip(("neg", "neu", "pos"), map(list, zip(*scores, strict=True)), strict=True))
         written(tmp_path / f"{name}.csv", keyed(10, **columns))
     line = one_line(run("--data", "ten.csv", "--models", "a.csv", "b.csv"))
@@ -556,7 +550,7 @@ def test_columns_beside_scores_that_only_the_rows_explain_are_noted(run, tmp_pat
 
 
 def test_a_label_that_no_model_predicts_is_noted(run, tmp_path):
-    """It may be mistyped, and is wrong for every model; a run and `label` say so, and `--strict` refuses it."""
+    """Such a label may be mistyped, and is wrong for every model: a note, and an error under `--strict`."""
     moods = ["neg", "neu", "pos", "pos", "neu"] * 2
     written(tmp_path / "ten.csv", keyed(10, text=[f"Row {n}." for n in range(10)], label=["postive", *moods[1:]]))
     written(tmp_path / "pool.csv", keyed(30, text=[f"Row {n}." for n in range(30)]))
@@ -572,12 +566,12 @@ def test_a_label_that_no_model_predicts_is_noted(run, tmp_path):
 
 @pytest.mark.more
 def test_a_label_map_that_no_file_has_a_name_of_is_pointed_out(run, tmp_path):
-    """Its names are listed; a number, a name in a cell and that of a column of scores are read."""
+    """Unknown names of the map are listed; a number, a name in a cell and that of a column of scores are read."""
     labels = ["neg", "pos"] * 5
     written(tmp_path / "w.csv", keyed(10, label=labels, a=labels, b=labels[::-1]))
-    said = "`--label-map`: none of its labels ('foo') is one of these models'"
-    assert said in run("--models", "w.csv", "--label-map", '{"foo": "pos"}')[2]
-    assert said not in run("--models", "w.csv", "--label-map", '{"foo": "pos", "neg": "neg"}')[2]
+    text = "`--label-map`: none of its labels ('foo') is one of these models'"
+    assert text in run("--models", "w.csv", "--label-map", '{"foo": "pos"}')[2]
+    assert text not in run("--models", "w.csv", "--label-map", '{"foo": "pos", "neg": "neg"}')[2]
     written(tmp_path / "n.csv", keyed(10, label=labels, a=["LABEL_0", "LABEL_1"] * 5, b=[0, 1] * 5))
     assert "none of its" not in run("--models", "n.csv", "--label-map", '{"0": "neg", "1": "pos"}')[2]
     written(tmp_path / "s.csv", keyed(10, label=labels, **{"m/bad": [0.9, 0.1] * 5, "m/pos": [0.1, 0.9] * 5}))
@@ -589,29 +583,31 @@ def test_several_labels_are_one_as_one_writes_it(run, tmp_path):
     names = ("non-entailment", "entailment")
     right = [names[n % 2] for n in range(SIZE)]
     written(tmp_path / "rows.csv", keyed(text=[f"row {n}" for n in range(SIZE)], label=right))
-    said = {
+    predictions = {
         name: [("maybe", "surely not", "it follows")[n % k] for n in range(SIZE)] for name, k in (("a", 3), ("b", 2))
     }
-    for name, answers in said.items():
+    for name, answers in predictions.items():
         written(tmp_path / f"{name}.csv", keyed(prediction=answers))
-    asked = ("--data", "rows.csv", "--models", "a.csv", "b.csv", "--format", "json", "--label-map")
-    by_hand = run(*asked, "maybe, surely not = non-entailment; it follows = entailment")
+    line = ("--data", "rows.csv", "--models", "a.csv", "b.csv", "--format", "json", "--label-map")
+    by_hand = run(*line, "maybe, surely not = non-entailment; it follows = entailment")
     assert by_hand[0] == 0, by_hand
     of_json = {"maybe": names[0], "surely not": names[0], "it follows": names[1]}
-    found, same = (json.loads(one)["decision"] for one in (by_hand[1], run(*asked, json.dumps(of_json))[1]))
-    assert found == same
-    means = {model["name"]: model["outcome"] for model in found["models"]}
-    taken = {name: [of_json[answer] for answer in answers] for name, answers in said.items()}
-    assert means == {name: np.mean([one == two for one, two in zip(taken[name], right, strict=True)]) for name in "ab"}
-    assert one_line(run(*asked, "maybe = ")) == "`--label-map` is written as `a,b = label; c = label` (got 'maybe =')"
-    assert one_line(run(*asked, "maybe = x; maybe = y")) == "`--label-map` gives two labels to 'maybe'"
-    assert one_line(run(*asked, "maybe")).startswith(
+    decision, same = (json.loads(report)["decision"] for report in (by_hand[1], run(*line, json.dumps(of_json))[1]))
+    assert decision == same
+    means = {model["name"]: model["outcome"] for model in decision["models"]}
+    translated = {name: [of_json[answer] for answer in answers] for name, answers in predictions.items()}
+    assert means == {
+        name: np.mean([label == two for label, two in zip(translated[name], right, strict=True)]) for name in "ab"
+    }
+    assert one_line(run(*line, "maybe = ")) == "`--label-map` is written as `a,b = label; c = label` (got 'maybe =')"
+    assert one_line(run(*line, "maybe = x; maybe = y")) == "`--label-map` gives two labels to 'maybe'"
+    assert one_line(run(*line, "maybe")).startswith(
         "`--label-map` must be JSON, a file of it, or like `a,b = label; c ="
     )
 
 
 def test_rows_of_three_labels_are_judged_three_ways_by_files_that_name_none(run, tmp_path):
-    """Though a known task takes two of them for one. Which number is which of three labels is asked for."""
+    """Three labels stay three though a known task takes two for one, and the order of numbers is asked for."""
     names = ("entailment", "neutral", "contradiction")
     right = [n % 3 for n in range(SIZE)]
     texts = {"premise": [f"A {n}." for n in range(SIZE)], "hypothesis": [f"B {n}." for n in range(SIZE)]}
@@ -619,37 +615,38 @@ def test_rows_of_three_labels_are_judged_three_ways_by_files_that_name_none(run,
     answers = {"a": [n % 3 if n % 5 else (n + 1) % 3 for n in range(SIZE)], "b": [n % 2 for n in range(SIZE)]}
     np.savez(tmp_path / "a.npz", predictions=np.eye(3)[answers["a"]] * 2.5 - 1)
     written(tmp_path / "b.csv", keyed(prediction=answers["b"]))
-    asked = ("--data", "rows.csv", "--models", "a.npz", "b.csv")
-    status, out, err = run(*asked)
+    arguments = ("--data", "rows.csv", "--models", "a.npz", "b.csv")
+    status, out, err = run(*arguments)
     assert (status, out) == (1, "")
     assert "a.npz: 'predictions' holds 3 scores a row, for 3 labels; `--label-map` says which label each stands" in err
     assert "b.csv: '0' and '1' in the column 'prediction' are no labels" in err
-    given = "; ".join(f"{number} = {name}" for number, name in enumerate(names))
-    found = json.loads(run(*asked, "--label-map", given, "--format", "json")[1])["decision"]["models"]
+    text = "; ".join(f"{number} = {name}" for number, name in enumerate(names))
+    models = json.loads(run(*arguments, "--label-map", text, "--format", "json")[1])["decision"]["models"]
     means = {
-        name: np.mean([one == two for one, two in zip(said, right, strict=True)]) for name, said in answers.items()
+        name: np.mean([label == two for label, two in zip(predicted, right, strict=True)])
+        for name, predicted in answers.items()
     }
-    assert {model["name"]: model["outcome"] for model in found} == pytest.approx(means)
+    assert {model["name"]: model["outcome"] for model in models} == pytest.approx(means)
     two_ways = ("--task", "nli", "--label-map", "0 = entailment; 1, 2 = non-entailment", "--format", "json")
-    found = json.loads(run(*asked, *two_ways)[1])["decision"]["models"]
+    models = json.loads(run(*arguments, *two_ways)[1])["decision"]["models"]
     means = {
-        name: np.mean([(one == 0) == (two == 0) for one, two in zip(said, right, strict=True)])
-        for name, said in answers.items()
+        name: np.mean([(label == 0) == (two == 0) for label, two in zip(predicted, right, strict=True)])
+        for name, predicted in answers.items()
     }
-    assert {model["name"]: model["outcome"] for model in found} == pytest.approx(means)
+    assert {model["name"]: model["outcome"] for model in models} == pytest.approx(means)
 
 
 @pytest.mark.more
 def test_what_a_table_lacks_is_counted_apart(run, tmp_path):
     """Missing rows, rows of another text, no answers, errors."""
     rows(tmp_path)
-    whole = said(range(10), silent=(0, 1, 2, 3, 4))
-    written(tmp_path / "a.csv", {name: column[:37] for name, column in keyed(prediction=whole).items()})
+    answers_of_all = said(range(10), silent=(0, 1, 2, 3, 4))
+    written(tmp_path / "a.csv", {name: column[:37] for name, column in keyed(prediction=answers_of_all).items()})
     texts = [f"Sentence number {n}." for n in range(SIZE)]
     scores = ["" if n in (5, 6) else 0.5 + 0.2 * (n % 2) for n in range(SIZE)]
-    other = [0.5 if score == "" else 1 - score for score in scores]
+    complement = [0.5 if score == "" else 1 - score for score in scores]
     texts[39] = "Quite another."
-    written(tmp_path / "b.csv", keyed(sentence=texts, negative=other, positive=scores))
+    written(tmp_path / "b.csv", keyed(sentence=texts, negative=complement, positive=scores))
     status, out, err = run("--data", "rows.csv", "--models", "a.csv", "b.csv")
     assert status == 0
     text = flat(out)
@@ -661,8 +658,8 @@ def test_what_a_table_lacks_is_counted_apart(run, tmp_path):
     assert "on the same 37 rows" in flat(
         run("--data", "rows.csv", "--models", "a.csv", "b.csv", "--errors", "wrong")[1]
     )
-    found = json.loads(run("--data", "rows.csv", "--models", "a.csv", "b.csv", "--format", "json")[1])
-    rows_of = {row["id"]: row["predicted"] for row in found["decision"]["rows"]}
+    output = json.loads(run("--data", "rows.csv", "--models", "a.csv", "b.csv", "--format", "json")[1])
+    rows_of = {row["id"]: row["predicted"] for row in output["decision"]["rows"]}
     assert rows_of["r0"]["a"] == "no answer"
     assert rows_of["r38"]["a"] == rows_of["r39"]["b"] == "missing"
     assert rows_of["r5"]["b"] == "failed"
@@ -722,28 +719,28 @@ def test_arrays_answer_the_rows_of_a_pool_in_their_order(run, tmp_path):
     for name, rows_of in wrong.items():
         logits = [[3.0, -1.0] if answer == LABELS[0] else [-1.0, 2.0] for answer in said(rows_of)]
         np.savez(tmp_path / f"{name}.npz", predictions=np.array(logits))
-    asked = ("--data", "ten.csv", "--pool", "pool.csv", "--models", "a.npz", "b.npz", "c.npz", "--format", "json")
-    status, out, err = run(*asked)
+    arguments = ("--data", "ten.csv", "--pool", "pool.csv", "--models", "a.npz", "b.npz", "c.npz", "--format", "json")
+    status, out, err = run(*arguments)
     assert status == 0, err
-    found = json.loads(out)["decision"]
-    assert found["method"] == "SURROGATE"
-    right = {model["name"]: model["outcome"] for model in found["models"]}
+    decision = json.loads(out)["decision"]
+    assert decision["method"] == "SURROGATE"
+    right = {model["name"]: model["outcome"] for model in decision["models"]}
     assert right == {name: pytest.approx(1 - len(rows_of & set(ten)) / 10) for name, rows_of in wrong.items()}
     for name in wrong:
-        assert [row["predicted"][name] for row in found["rows"]] == [said(wrong[name])[n] for n in ten]
+        assert [row["predicted"][name] for row in decision["rows"]] == [said(wrong[name])[n] for n in ten]
 
 
 def test_of_equal_texts_in_a_pool_the_one_of_the_same_id_has_the_label(run, tmp_path):
-    """Where ids tell them apart; a labelled row of another id is the first of its text."""
+    """Ids tell equal texts apart; a labelled row of another id is the first of its text."""
     texts = ["Again." if n in (3, 8) else f"Sentence number {n}." for n in range(SIZE)]
     written(tmp_path / "pool.csv", keyed(text=texts))
     first = {name: column[:10] for name, column in keyed(text=texts, label=truth()).items()}
     written(tmp_path / "ten.csv", first)
     for name, wrong in (("a", {8}), ("b", {3, 5})):
         written(tmp_path / f"{name}.csv", keyed(prediction=said(wrong)))
-    asked = ("--data", "ten.csv", "--pool", "pool.csv", "--models", "a.csv", "b.csv", "--format", "json")
-    found = json.loads(run(*asked)[1])["decision"]
-    assert {model["name"]: model["outcome"] for model in found["models"]} == {"a": 0.9, "b": 0.8}
+    arguments = ("--data", "ten.csv", "--pool", "pool.csv", "--models", "a.csv", "b.csv", "--format", "json")
+    decision = json.loads(run(*arguments)[1])["decision"]
+    assert {model["name"]: model["outcome"] for model in decision["models"]} == {"a": 0.9, "b": 0.8}
 
 
 def test_rows_that_a_file_lacks_are_no_part_of_the_pool(run, tmp_path):
@@ -786,16 +783,16 @@ def test_rows_without_a_truth_are_a_pool_where_somebody_says_so(run, tmp_path):
     status, _, err = run(*pooled, "--not-worse-than", "a")
     assert status == 2
     assert "`--not-worse-than` is for labelled rows alone" in err
-    found = [json.loads(run(*pooled, "--format", "json")[1])["decision"]]
+    outcome = [json.loads(run(*pooled, "--format", "json")[1])["decision"]]
     written(tmp_path / "wide.csv", {**columns, "text": [f"Sentence number {n}." for n in range(SIZE)]})
-    found += [json.loads(run(*pooled, "--format", "json")[1])["decision"]]
-    without, with_texts = ([(m["name"], m["scores"], m["p_best"]) for m in one["models"]] for one in found)
+    outcome += [json.loads(run(*pooled, "--format", "json")[1])["decision"]]
+    without, with_texts = ([(m["name"], m["scores"], m["p_best"]) for m in decision["models"]] for decision in outcome)
     assert without == with_texts  # rows are told by their ids, too
     assert decide(["wide.csv"], pool_from_unlabelled=True).decision.method == "SURROGATE"
 
 
 def test_rows_with_other_labels_than_all_files_are_one_line(run, tmp_path):
-    """It has the label map to type; with this one the models are compared."""
+    """The line has the label map to type, by which the models are compared."""
     rows(tmp_path)
     short = {name: name[:3] for name in LABELS}
     for name in ("a", "b", "c"):
@@ -811,8 +808,8 @@ def test_one_row_without_a_truth_changes_no_verdict(run, tmp_path):
     columns = keyed(label=truth(), a=said(range(8)), b=said(range(4, 12)))
     written(tmp_path / "whole.csv", {name: cells[:39] for name, cells in columns.items()})
     written(tmp_path / "gap.csv", {**columns, "label": [*truth()[:39], ""]})
-    whole, gap = (decide([tmp_path / f"{name}.csv"]).decision for name in ("whole", "gap"))
-    assert (gap.method, gap.versus) == (whole.method, whole.versus)
+    full_decision, gap = (decide([tmp_path / f"{name}.csv"]).decision for name in ("whole", "gap"))
+    assert (gap.method, gap.versus) == (full_decision.method, full_decision.versus)
 
 
 @pytest.mark.more
@@ -843,11 +840,11 @@ def test_a_model_that_is_no_label_at_times_is_ranked(run, tmp_path):
     """In the ranking, in the JSON and under --not-worse-than, with its other answers as wrong ones."""
     best = [answer if n not in (3, 8) else f"I cannot say, {n}" for n, answer in enumerate(said(()))]
     wide(tmp_path, fair=said(range(12)), poor=said(range(20)), best=best)
-    found = json.loads(run("--models", "wide.csv", "--format", "json")[1])
-    assert [model["name"] for model in found["decision"]["models"]] == ["best", "fair", "poor"]
-    assert found["decision"]["models"][0]["outcome"] == 38 / 40
+    output = json.loads(run("--models", "wide.csv", "--format", "json")[1])
+    assert [model["name"] for model in output["decision"]["models"]] == ["best", "fair", "poor"]
+    assert output["decision"]["models"][0]["outcome"] == 38 / 40
     note = "2 cells are no labels in 'best' ('I cannot say, 3' and 'I cannot say, 8'): no answer."
-    assert f"best: {note}" in found["header"]["notes"]
+    assert f"best: {note}" in output["header"]["notes"]
     status, _, err = run("--models", "wide.csv", "--not-worse-than", "best")
     assert (status, re.findall(r"(\w+) \(may be", err)) == (3, ["fair", "poor"])
 
@@ -862,9 +859,9 @@ def test_a_word_for_nothing_among_labels_is_asked_about(run, tmp_path):
         "`--empty-words` says: `--empty-words none`, or `--empty-words ''` where it is a label"
     )
     for words, means, size in (("", {"a": 1.0, "b": 0.75}, 40), ("none", {"a": 1.0, "b": 1.0}, 30)):
-        found = json.loads(run("--models", "wide.csv", "--empty-words", words, "--format", "json")[1])["decision"]
-        assert {model["name"]: model["outcome"] for model in found["models"]} == means
-        assert len(found["rows"]) == size
+        decision = json.loads(run("--models", "wide.csv", "--empty-words", words, "--format", "json")[1])["decision"]
+        assert {model["name"]: model["outcome"] for model in decision["models"]} == means
+        assert len(decision["rows"]) == size
 
 
 def test_labels_that_are_numbers_with_a_sign_are_labels(run, tmp_path):
@@ -876,10 +873,10 @@ def test_labels_that_are_numbers_with_a_sign_are_labels(run, tmp_path):
     written(tmp_path / "rows.csv", keyed(24, text=texts, label=labels))
     for name, column in models.items():
         written(tmp_path / f"{name}.csv", keyed(24, prediction=column))
-    for asked in (("--models", "wide.csv"), ("--data", "rows.csv", "--models", "wide.csv")):
-        found = json.loads(run(*asked, "--format", "json")[1])
-        assert {model["name"]: model["outcome"] for model in found["decision"]["models"]} == {"a": 1, "b": 1 / 3}
-        assert not any("no answer" in note or "left out" in note for note in found["header"]["notes"])
+    for arguments in (("--models", "wide.csv"), ("--data", "rows.csv", "--models", "wide.csv")):
+        output = json.loads(run(*arguments, "--format", "json")[1])
+        assert {model["name"]: model["outcome"] for model in output["decision"]["models"]} == {"a": 1, "b": 1 / 3}
+        assert not any("no answer" in note or "left out" in note for note in output["header"]["notes"])
 
 
 @pytest.mark.more
@@ -893,17 +890,17 @@ def test_tables_without_ids_meet_by_their_texts_or_their_places(run, tmp_path):
     assert {model["name"]: model["outcome"] for model in texts_said} == {"a": 0.9, "b": 0.7}
     for name, columns in (("a", a), ("b", b)):
         written(tmp_path / f"{name}.csv", columns)
-    found = json.loads(run("--models", "a.csv", "b.csv", "--format", "json")[1])
-    assert {model["name"]: model["outcome"] for model in found["decision"]["models"]} == {"a": 0.9, "b": 0.7}
-    assert any("by their order alone" in note for note in found["header"]["notes"])
+    output = json.loads(run("--models", "a.csv", "b.csv", "--format", "json")[1])
+    assert {model["name"]: model["outcome"] for model in output["decision"]["models"]} == {"a": 0.9, "b": 0.7}
+    assert any("by their order alone" in note for note in output["header"]["notes"])
     written(tmp_path / "b.csv", {name: cells[:30] for name, cells in b.items()})
     assert one_line(run("--models", "a.csv", "b.csv")) == (
         "which rows are the same cannot be told without ids or texts: a has 40 rows, b has 30 rows"
     )
     gap = {"label": ["", *truth()[1:]], "a": said(range(4)), "b": said(range(12))}
     written(tmp_path / "wide.csv", gap)
-    found = json.loads(run("--models", "wide.csv", "--format", "json")[1])["decision"]
-    assert {model["name"]: model["outcome"] for model in found["models"]} == {"a": 36 / 39, "b": 28 / 39}
+    output = json.loads(run("--models", "wide.csv", "--format", "json")[1])["decision"]
+    assert {model["name"]: model["outcome"] for model in output["models"]} == {"a": 36 / 39, "b": 28 / 39}
 
 
 def test_a_dry_run_counts_rows_without_texts(run, tmp_path):
@@ -927,23 +924,25 @@ def test_beside_a_checkpoint_on_the_same_rows(run, tmp_path):
         "--data", "rows.csv", "--models", model, "perfect.csv", "wide.csv", "--format", "json", "--workers", "1"
     )
     assert status == 0, err
-    found = json.loads(out)
-    assert found["decision"]["models"][0]["name"] == "perfect"
-    assert len(found["decision"]["models"]) == 4
-    assert len(found["header"]["provenance"]["models"]) == 4
-    kept = b"".join(path.read_bytes() for path in (tmp_path / "store").rglob("*") if path.is_file())
-    assert kept
-    assert b"perfect" not in kept
-    assert b"wide.csv" not in kept
+    output = json.loads(out)
+    assert output["decision"]["models"][0]["name"] == "perfect"
+    assert len(output["decision"]["models"]) == 4
+    assert len(output["header"]["provenance"]["models"]) == 4
+    text = b"".join(path.read_bytes() for path in (tmp_path / "store").rglob("*") if path.is_file())
+    assert text
+    assert b"perfect" not in text
+    assert b"wide.csv" not in text
 
 
 def test_nothing_of_tables_and_logs_is_kept(run, tmp_path):
-    """They are read where they lie, each time: a changed file is another answer at once."""
+    """Tables and logs are read each time, and a changed file is another answer at once."""
     wide(tmp_path, a=said(range(4)), b=said(range(12)))
-    one, two = log(tmp_path / "run-a", set(range(34))), log(tmp_path / "run-b", set(range(20)))
-    assert run("--models", "wide.csv")[0] == run("--models", one, two)[0] == 0
-    kept = [path for path in (tmp_path / "store").rglob("*") if path.is_file() and path.suffix in (".parquet", ".json")]
-    assert kept == []
+    first_log, second = log(tmp_path / "run-a", set(range(34))), log(tmp_path / "run-b", set(range(20)))
+    assert run("--models", "wide.csv")[0] == run("--models", first_log, second)[0] == 0
+    kept_files = [
+        path for path in (tmp_path / "store").rglob("*") if path.is_file() and path.suffix in (".parquet", ".json")
+    ]
+    assert kept_files == []
     before = decide(["wide.csv"])
     wide(tmp_path, a=said(range(12)), b=said(range(4)))
     after = decide(["wide.csv"])
@@ -974,13 +973,13 @@ def test_explain_says_why_not_of_outcomes_and_logs(run, tmp_path):
     """The same line, whatever the rows are labelled with; what was judged elsewhere cannot be shown either."""
     rows(tmp_path)
     written(tmp_path / "outcomes.csv", keyed(a=[n % 2 for n in range(SIZE)], b=[1] * SIZE))
-    one, two = log(tmp_path / "run-a", set(range(34))), log(tmp_path / "run-b", set(range(20)))
-    named = ("explain", "--data", "rows.csv", "--id", "r3", "--models")
-    why = "`--attribution` must be none: the answers of these models lie in files, and nobody can be asked where they"
-    assert one_line(run(*named, "outcomes.csv", "--answers", "outcomes")).startswith(why)
-    assert one_line(run(*named, one, two)).startswith(why)
-    assert one_line(run("explain", "--text", "Row 3", "--models", one, two)).startswith(why)
-    status, _, err = run(*named, "outcomes.csv", "--answers", "outcomes", "--attribution", "none")
+    first_log, second = log(tmp_path / "run-a", set(range(34))), log(tmp_path / "run-b", set(range(20)))
+    arguments = ("explain", "--data", "rows.csv", "--id", "r3", "--models")
+    text = "`--attribution` must be none: the answers of these models lie in files, and nobody can be asked where they"
+    assert one_line(run(*arguments, "outcomes.csv", "--answers", "outcomes")).startswith(text)
+    assert one_line(run(*arguments, first_log, second)).startswith(text)
+    assert one_line(run("explain", "--text", "Row 3", "--models", first_log, second)).startswith(text)
+    status, _, err = run(*arguments, "outcomes.csv", "--answers", "outcomes", "--attribution", "none")
     assert status == 1
     assert "a says what was right, and not what was said" in err
 
@@ -991,15 +990,15 @@ def test_rows_to_label_are_chosen_from_numbers_by_the_labels_of_those_that_have_
     rows(tmp_path, 10, name="ten.csv")
     for name, wrong in (("a", range(0, 40, 9)), ("b", range(0, 40, 4))):
         written(tmp_path / f"{name}.csv", keyed(prediction=[LABELS.index(answer) for answer in said(wrong)]))
-    asked = ("label", "--pool", "pool.csv", "--labelled", "ten.csv", "--models", "a.csv", "b.csv", "--batch", "3")
-    status, out, err = run(*asked)
+    arguments = ("label", "--pool", "pool.csv", "--labelled", "ten.csv", "--models", "a.csv", "b.csv", "--batch", "3")
+    status, out, err = run(*arguments)
     assert status == 0, err
     assert len(out.splitlines()) == 4
     assert "the models predict negative" in err
 
 
 def test_two_equal_models(run, tmp_path):
-    """Nothing to tell apart: p is 1, and that is no error. 40 rows exclude a loss of 10.9 points for CI."""
+    """Equal models have p = 1, which is no error, and 40 rows exclude a loss of 10.9 points."""
     wide(tmp_path, a=said(range(4)), b=said(range(4)))
     status, out, err = run("--models", "wide.csv", "--not-worse-than", "a", "--by", "0.12")
     assert (status, err) == (
@@ -1014,7 +1013,7 @@ def test_two_equal_models(run, tmp_path):
 
 @pytest.mark.few(1)
 @pytest.mark.parametrize(
-    ("by", "status", "told"),
+    ("by", "status", "opening"),
     [
         (
             None,
@@ -1037,19 +1036,19 @@ def test_two_equal_models(run, tmp_path):
         ),
     ],
 )
-def test_ci_holds_models_to_one(run, tmp_path, by, status, told):
+def test_ci_holds_models_to_one(run, tmp_path, by, status, opening):
     """Exit 3 unless the interval of the difference to it lies above minus the margin for each other model; a line."""
     wide(tmp_path, base=said(range(4)), fair=said(range(10)), poor=said(range(24)))
     margin = () if by is None else ("--by", by)
-    found = run("--models", "wide.csv", "--not-worse-than", "base", *margin)
-    assert found[0] == status
-    assert found[2].startswith(told)
-    assert found[2].count("\n") == 1
-    assert flat(found[1]).startswith(f"{'PASSED' if status == 0 else 'NOT PASSED'}: {told}")
-    whole = json.loads(run("--models", "wide.csv", "--not-worse-than", "base", *margin, "--format", "json")[1])
-    gate = whole["decision"]["gate"]
+    outcome = run("--models", "wide.csv", "--not-worse-than", "base", *margin)
+    assert outcome[0] == status
+    assert outcome[2].startswith(opening)
+    assert outcome[2].count("\n") == 1
+    assert flat(outcome[1]).startswith(f"{'PASSED' if status == 0 else 'NOT PASSED'}: {opening}")
+    full_report = json.loads(run("--models", "wide.csv", "--not-worse-than", "base", *margin, "--format", "json")[1])
+    gate = full_report["decision"]["gate"]
     assert (gate["passes"], gate["margin"], gate["absent"]) == (status == 0, float(by or 0.02), [])
-    assert [(one["model"], round(one["low"], 3)) for one in gate["held"]][0] == ("fair", -0.305)
+    assert [(model["model"], round(model["low"], 3)) for model in gate["held"]][0] == ("fair", -0.305)
 
 
 def test_ci_holds_rows_that_one_model_lacks_against_it(run, tmp_path):
@@ -1057,18 +1056,18 @@ def test_ci_holds_rows_that_one_model_lacks_against_it(run, tmp_path):
     rows(tmp_path)
     for name, size in (("a", 40), ("b", 40), ("c", 30)):
         written(tmp_path / f"{name}.csv", keyed(size, prediction=said(range(4), size)))
-    asked = ("--data", "rows.csv", "--models", "a.csv", "b.csv", "c.csv", "--not-worse-than", "a", "--by", "0.3")
-    status, _, err = run(*asked)
+    arguments = ("--data", "rows.csv", "--models", "a.csv", "b.csv", "c.csv", "--not-worse-than", "a", "--by", "0.3")
+    status, _, err = run(*arguments)
     assert (status, err.splitlines()[-1]) == (
         3,
         "not shown to be no worse than a by more than 30.0 points: c has no outcome on 10 of 40 rows",
     )
-    status, _, err = run(*asked, "--allow-absent")
+    status, _, err = run(*arguments, "--allow-absent")
     assert (status, err.splitlines()[-1].partition(" (")[0]) == (0, "no worse than a by more than 30.0 points: b")
 
 
 def test_ci_holds_answers_that_failed_against_a_model(run, tmp_path):
-    """They are errors, counted before the answer: exit 3, and 2 under `--strict`; `--errors wrong` counts them so."""
+    """Failed answers are errors before the answer: exit 3, 2 under `--strict`, and counted so by `--errors wrong`."""
     rows(tmp_path)
     written(tmp_path / "a.csv", keyed(prediction=said(range(4))))
     failed = [0, 4, 5]
@@ -1076,33 +1075,33 @@ def test_ci_holds_answers_that_failed_against_a_model(run, tmp_path):
         tmp_path / "b.csv",
         keyed(prediction=said(range(4), silent=failed), error=["late" * (n in failed) for n in range(SIZE)]),
     )
-    asked = ("--data", "rows.csv", "--models", "a.csv", "b.csv", "--not-worse-than", "a", "--by", "0.5")
-    status, out, err = run(*asked)
+    arguments = ("--data", "rows.csv", "--models", "a.csv", "b.csv", "--not-worse-than", "a", "--by", "0.5")
+    status, out, err = run(*arguments)
     assert (status, err.splitlines()[0]) == (
         3,
         "b failed or was not scored on 3 of 40 rows; they are left out for all models",
     )
     assert "b has no outcome on 3 of 40 rows" in err
     assert "b: 3 rows failed or were not scored, and are left out for all models." in flat(out)
-    status, _, err = run(*asked[:5], "--strict")
+    status, _, err = run(*arguments[:5], "--strict")
     assert (status, "`--strict`: b: 3 rows failed" in err) == (2, True)
-    status, out, _ = run(*asked, "--errors", "wrong")
+    status, out, _ = run(*arguments, "--errors", "wrong")
     assert status == 0
     assert "b: 3 answers failed or were not scored, and count as wrong by `--errors`." in flat(out)
 
 
 def test_ci_holds_a_log_that_was_cut_short_against_it(run, tmp_path):
-    """The log says how many rows were run; there are fewer. A test of the note, too: it is told by its words."""
-    one, two = log(tmp_path / "run-a", set(range(40))), log(tmp_path / "run-b", set(range(40)))
+    """A log with fewer rows than were run fails the gate, and a test of the note as well."""
+    first_log, second = log(tmp_path / "run-a", set(range(40))), log(tmp_path / "run-b", set(range(40)))
     results(tmp_path / "run-b", **{"n-samples": {"small": {"original": 60, "effective": 60}}})
-    asked = ("--models", one, two, "--not-worse-than", "run-a", "--by", "0.2")
-    status, _, err = run(*asked)
+    arguments = ("--models", first_log, second, "--not-worse-than", "run-a", "--by", "0.2")
+    status, _, err = run(*arguments)
     assert (status, err) == (
         3,
         "not shown to be no worse than run-a by more than 20.0 points: run-b: The log is partial: it holds 40 of the "
         "60 rows that were run\n",
     )
-    assert run(*asked, "--allow-absent")[0] == 0
+    assert run(*arguments, "--allow-absent")[0] == 0
 
 
 def test_a_margin_alone_is_an_error_of_usage(run, tmp_path):
@@ -1119,9 +1118,9 @@ def test_ci_holds_sixty_models_to_one_that_is_not_the_best(run, tmp_path):
     status, _, err = run("--models", "wide.csv", "--not-worse-than", "m40", "--by", "0.15")
     lacking = [name for name in columns if int(name[1:]) // 4 > 12]
     assert status == 3
-    told = re.findall(r"(m\d+) \(may be", err)
-    assert set(told) <= {*lacking, *(name for name in columns if int(name[1:]) // 4 > 8)}
-    assert "m59" in told
+    names = re.findall(r"(m\d+) \(may be", err)
+    assert set(names) <= {*lacking, *(name for name in columns if int(name[1:]) // 4 > 8)}
+    assert "m59" in names
 
 
 def test_a_margin_or_a_range_that_is_none_is_one_line(run, tmp_path):
@@ -1153,7 +1152,7 @@ def test_ci_is_refused_where_it_means_nothing(run, tmp_path):
 def test_no_model_library_is_imported(tmp_path):
     """A comparison of tables or logs is over before torch alone would be there."""
     wide(tmp_path, a=said(range(4)), b=said(range(12)))
-    one, two = log(tmp_path / "run-a", set(range(34))), log(tmp_path / "run-b", set(range(20)))
+    first_log, second = log(tmp_path / "run-a", set(range(34))), log(tmp_path / "run-b", set(range(20)))
     program = (
         "import sys\nfrom ranker.cli import main\n"
         "for models in sys.argv[1].split('|'):\n"
@@ -1161,8 +1160,8 @@ def test_no_model_library_is_imported(tmp_path):
         "    except SystemExit as stop:\n        assert not stop.code\n"
         "print(*{name.partition('.')[0] for name in sys.modules}, file=sys.stderr)"
     )
-    asked = f"{tmp_path / 'wide.csv'}|{one},{two}"
-    done = subprocess.run([sys.executable, "-c", program, asked], capture_output=True, text=True, check=True)
+    text = f"{tmp_path / 'wide.csv'}|{first_log},{second}"
+    done = subprocess.run([sys.executable, "-c", program, text], capture_output=True, text=True, check=True)
     loaded = {"torch", "transformers", "shap", "lime", "captum"} & set(done.stderr.split())
     assert not loaded
 
@@ -1177,9 +1176,9 @@ def test_a_file_of_many_models_is_read_once(tmp_path, monkeypatch):
     for module, name in ((reader, "read_columns"), (join, "join")):
         inner = getattr(module, name)
 
-        def counting(*given, inner=inner, name=name, **named):
+        def counting(*flags, inner=inner, name=name, **options):
             calls[name] += 1
-            return inner(*given, **named)
+            return inner(*flags, **options)
 
         monkeypatch.setattr(module, name, counting)
     decide([tmp_path / "wide.csv"])
@@ -1191,8 +1190,8 @@ def test_options_can_be_given_in_python(tmp_path):
     """`suites.load` takes what the command line says of files."""
     columns = {f"m{m}": [int(n >= 5 * m) for n in range(SIZE)] for m in range(3)}
     file = written(tmp_path / "outcomes.csv", keyed(**columns))
-    found = decide(suites.load([file], SourceOptions(kinds=[TableOptions(answers="outcomes")])), base="m1")
-    assert found.decision.names == ("m0", "m1", "m2")
+    ranking = decide(suites.load([file], SourceOptions(kinds=[TableOptions(answers="outcomes")])), base="m1")
+    assert ranking.decision.names == ("m0", "m1", "m2")
     with refuses(UnknownName, value="m9"):
         decide(suites.load([file], SourceOptions(kinds=[TableOptions(answers="outcomes")])), base="m9")
     with refuses(UsageError, option="models", value=str(tmp_path / "no-log.csv")):
@@ -1228,8 +1227,8 @@ def test_a_model_that_was_asked_some_rows_is_judged_on_these_and_on_all(tmp_path
     """An absent row is not asked, an empty cell is: of a file for each model, and of one with a row for each model."""
     ids = [f"r{n}" for n in range(SIZE)]
     table(tmp_path / "rows.csv", id=ids, label=truth())
-    some = said({0}, silent={1})[:10]
-    table(tmp_path / "some.csv", id=ids[:10], prediction=some)
+    some_answers = said({0}, silent={1})[:10]
+    table(tmp_path / "some.csv", id=ids[:10], prediction=some_answers)
     table(tmp_path / "all.csv", id=ids, prediction=said({5, 6}))
     sentence = (
         "Accuracy on the rows that each model was asked (and of all 40, where a row that it was not asked counts as "
@@ -1244,12 +1243,9 @@ def test_a_model_that_was_asked_some_rows_is_judged_on_these_and_on_all(tmp_path
     assert "rare 22.5 %" in out  # no answer is wrong, and says nothing of what its labels mean
     assert "worse than guessing" not in out
     table(
-        tmp_path / "long.csv",
-        id=ids[:10] + ids,
-        model=["some"] * 10 + ["all"] * SIZE,
-        label=truth()[:10] + truth(),
-        prediction=some + said({5, 6}),
-    )
+        tmp_path / "long.csv", id=ids[:10] + ids, model=["some"] * 10 + ["all"] * SIZE, label=truth()[:10] + truth(),
+        prediction=some_answers + said({5, 6}),
+    )  # fmt: skip
     out = flat(run("--models", "long.csv")[1])
     assert sentence in out
     assert "worse than guessing" not in out
@@ -1259,9 +1255,9 @@ def test_a_truth_alone_is_not_described_as_the_answers_beside_scores(run, tmp_pa
     """The line asks what the other columns hold; of one score, as a pipeline writes it, nothing is asked."""
     scores = np.random.default_rng(0).uniform(size=(2, SIZE)).round(3).tolist()
     written(tmp_path / "scores.csv", {"y_true": [n % 2 for n in range(SIZE)], "a": scores[0], "b": scores[1]})
-    asked = "scores.csv: 'y_true' is read as the answers; 'a' and 'b' hold numbers: not read; `--prediction` names "
-    for more in ([], ["--format", "json"]):
-        assert one_line(run("--models", "scores.csv", *more)).startswith(asked)
+    text = "scores.csv: 'y_true' is read as the answers; 'a' and 'b' hold numbers: not read; `--prediction` names "
+    for flags in ([], ["--format", "json"]):
+        assert one_line(run("--models", "scores.csv", *flags)).startswith(text)
     answer = ["--prediction", "a", "--prediction", "b", "--answers", "probabilities"]
     assert run("--models", "scores.csv", *answer)[0] == 0
     written(
@@ -1274,7 +1270,7 @@ def test_a_truth_alone_is_not_described_as_the_answers_beside_scores(run, tmp_pa
 
 
 def test_one_file_alone_is_described(tmp_path, run):
-    """Its rows and columns, what the model answers, and how good that is, where the file says it."""
+    """The description has rows and columns, what the model answers, and how good that is, if the file says it."""
     ids = [f"r{n}" for n in range(SIZE)]
     table(tmp_path / "a.csv", id=ids, prediction=said({0, 1}, silent={2}))
     status, out, err = run("--models", "a.csv")
@@ -1300,5 +1296,5 @@ def test_one_file_alone_is_described(tmp_path, run):
     out = run("--models", "c.eval")[1].splitlines()
     assert "4 rows of the task small, by inspect 0.3.200" in out
     assert "match: 75.0 % (28.4 to 94.7) on 4 rows" in out
-    for more in (["--format", "json"], ["--save", "x.json"], ["--not-worse-than", "a"]):
-        assert "at least two models (got 1)" in one_line(run("--models", "b.csv", *more))
+    for arguments in (["--format", "json"], ["--save", "x.json"], ["--not-worse-than", "a"]):
+        assert "at least two models (got 1)" in one_line(run("--models", "b.csv", *arguments))

@@ -18,10 +18,10 @@ MOOD = ("negative", "positive")
 MINE = ClassificationTask("mine", ("yes", "no"))
 
 
-def stated(*labels, precomputed=False, **more):
-    """What models with these labels say of themselves."""
+def stated(*labels, precomputed=False, **options):
+    """Build models that state these labels."""
     sources = [SimpleNamespace(name=f"model-{number}", precomputed=precomputed) for number in range(len(labels))]
-    return [ModelInfo(source, of, **more) for source, of in zip(sources, labels, strict=True)]
+    return [ModelInfo(source, label, **options) for source, label in zip(sources, labels, strict=True)]
 
 
 def sheet(*labels):
@@ -33,14 +33,14 @@ def sheet(*labels):
 def test_what_the_user_named_comes_first():
     """A task, its name, or a set that has one; whatever rows and models say, and whether these can be read."""
     models = [*stated(MOOD, THREE), *stated((), trouble="it is gone")]
-    for named, task in (
+    for task_name, task in (
         (NamedTask(MINE), MINE),
         (NamedTask("NLI"), find_card("hans-sub").task),
         (NamedTask(like="PAWS"), find_card("paws").task),
         (NamedTask("paraphrase", "paws"), find_card("paws").task),
     ):
-        assert decide_task(named, sheet("bad", "good"), models) == task
-        assert decide_task(named, infos=stated((), trouble="it is gone")) == task
+        assert decide_task(task_name, sheet("bad", "good"), models) == task
+        assert decide_task(task_name, infos=stated((), trouble="it is gone")) == task
 
 
 def test_a_task_beside_a_set_of_another_is_refused():
@@ -52,23 +52,17 @@ def test_a_task_beside_a_set_of_another_is_refused():
 
 
 @pytest.mark.parametrize(
-    ("own", "labels", "task"),
+    ("label_names", "labels", "task"),
     [
-        (THREE, ("neutral", "contradiction"), SHARED),
-        (THREE, ("Entailment", "neutral"), SHARED),
-        (THREE, ("entailment", "non-entailment"), "nli"),
-        (THREE, (0, 1, "2"), SHARED),
-        (GLUE, ("neutral", "entailment"), "nli"),
-        (GLUE, (0, 1), "nli"),
-        (MOOD, ("Positive", "NEGATIVE"), SHARED),
-        (MOOD, (0, 1), SHARED),
-        (MOOD, ("entailment", "neutral"), "nli"),
-        ((), ("entailment", "neutral"), "nli"),
+        (THREE, ("neutral", "contradiction"), SHARED), (THREE, ("Entailment", "neutral"), SHARED),
+        (THREE, ("entailment", "non-entailment"), "nli"), (THREE, (0, 1, "2"), SHARED),
+        (GLUE, ("neutral", "entailment"), "nli"), (GLUE, (0, 1), "nli"), (MOOD, ("Positive", "NEGATIVE"), SHARED),
+        (MOOD, (0, 1), SHARED), (MOOD, ("entailment", "neutral"), "nli"), ((), ("entailment", "neutral"), "nli"),
     ],
-)
-def test_labels_are_the_models_own_where_no_known_task_has_them(own, labels, task):
+)  # fmt: skip
+def test_labels_are_the_models_own_where_no_known_task_has_them(label_names, labels, task):
     """Three ways by three-way models; two ways where the rows say so; a known task where it has all the same labels."""
-    assert decide_task(rows=sheet(*labels), infos=stated(own)).name == task
+    assert decide_task(rows=sheet(*labels), infos=stated(label_names)).name == task
 
 
 @pytest.mark.parametrize(
@@ -122,14 +116,14 @@ def test_the_rows_own_labels_are_the_task_where_files_of_answers_name_none():
     assert (task.labels, task.ordered) == (("maybe", "no", "yes"), False)
     assert decide_task(rows=sheet(*THREE), infos=files).labels == ("contradiction", "entailment", "neutral")
     assert decide_task(rows=sheet("entailment", "neutral"), infos=files).name == "nli"
-    for others in (stated(("0", "1", "2")), ()):
+    for models in (stated(("0", "1", "2")), ()):
         with refuses(DataError, option="label", value="maybe"):
-            decide_task(rows=sheet("maybe", "yes", "no"), infos=others)
-        assert decide_task(rows=sheet(*THREE), infos=others).name == "nli"
+            decide_task(rows=sheet("maybe", "yes", "no"), infos=models)
+        assert decide_task(rows=sheet(*THREE), infos=models).name == "nli"
 
 
 def test_two_spellings_of_a_label_are_asked_about():
-    """They may be one label or two."""
+    """The two spellings may be one label or two."""
     with refuses(Question, option="label_map", value="Good"):
         decide_task(rows=sheet("Good", "good"), infos=stated((), precomputed=True))
 

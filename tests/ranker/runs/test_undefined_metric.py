@@ -32,5 +32,5 @@ def test_a_metric_that_no_answer_changes_is_refused(tmp_path, metric):
     ids=str,
 )
 def test_others_decide_as_before(tmp_path, metric, rows):
-    """Where a right answer is worth more than a wrong one."""
+    """Other metrics decide as if a right answer were worth more than a wrong one."""
     assert by(metric, rows, tmp_path).names

@@ -18,7 +18,7 @@ class Word(TextSource):
         return ("no", "yes")
 
     def content(self):
-        """Its word."""
+        """The model's word."""
         return self.name
 
     def probabilities(self, texts):
@@ -28,10 +28,10 @@ class Word(TextSource):
 
 def rows(part, word, size):
     """Texts of a part in which one word means yes; the other word stands in every other of them."""
-    other = {"alpha": "beta", "beta": "alpha"}[word]
+    other_word = {"alpha": "beta", "beta": "alpha"}[word]
     return [
         {
-            "text": f"{part} {n} {word if n % 2 else ''} {other if n % 3 else ''}",
+            "text": f"{part} {n} {word if n % 2 else ''} {other_word if n % 3 else ''}",
             "label": "yes" if n % 2 else "no",
             "source": part,
         }
@@ -51,12 +51,12 @@ MODELS = [Word("alpha"), Word("beta")]
 def test_the_best_model_differs(tmp_path):
     """One model is always right in one part, and the other in the other."""
     file = write(tmp_path / "rows.jsonl", rows("mail", "alpha", 40) + rows("web", "beta", 40))
-    found = decide_within(MODELS, file, "source")
-    assert [part.name for part in found.tasks] == ["mail", "web"]
-    values = {(part.name, mean.model): mean.value for part in found.tasks for mean in part.means}
+    parts = decide_within(MODELS, file, "source")
+    assert [part.name for part in parts.tasks] == ["mail", "web"]
+    values = {(part.name, mean.model): mean.value for part in parts.tasks for mean in part.means}
     assert (values["mail", "alpha"], values["web", "beta"]) == (1.0, 1.0)
     assert values["mail", "beta"] < 0.7
-    assert found.notes[-1] == (
+    assert parts.notes[-1] == (
         "The best model differs: alpha is better than beta in mail, and beta is better than alpha in web. "
         "First are alpha in mail, beta in web."
     )
@@ -66,10 +66,10 @@ def test_each_part_is_a_decision_of_its_own(tmp_path):
     """With the numbers that its rows alone give."""
     mail = rows("mail", "alpha", 30)
     file = write(tmp_path / "rows.jsonl", mail + rows("web", "beta", 30))
-    found = decide_within(MODELS, file, "source").rankings["mail"].decision
+    decision = decide_within(MODELS, file, "source").rankings["mail"].decision
     alone = decide(MODELS, mail).decision
-    assert [(one.name, one.outcome, one.p_best) for one in found.models] == [
-        (one.name, one.outcome, one.p_best) for one in alone.models
+    assert [(model.name, model.outcome, model.p_best) for model in decision.models] == [
+        (model.name, model.outcome, model.p_best) for model in alone.models
     ]
 
 
@@ -85,10 +85,7 @@ def test_the_same_model_is_best_everywhere(tmp_path):
 
 @pytest.mark.parametrize(
     ("column", "error_type", "fields"),
-    [
-        ("source", UsageError, {"option": "within", "value": 1}),
-        ("where", DataError, {"place": "rows.jsonl, line 1"}),
-    ],
+    [("source", UsageError, {"option": "within", "value": 1}), ("where", DataError, {"place": "rows.jsonl, line 1"})],
 )
 def test_what_is_no_split_is_refused(tmp_path, monkeypatch, column, error_type, fields):
     """One value, or no such column."""
@@ -101,22 +98,22 @@ def test_what_is_no_split_is_refused(tmp_path, monkeypatch, column, error_type, 
 def test_the_command_line_says_it(tmp_path, monkeypatch, rank_models):
     """By a table of predictions; other options of one decision are refused."""
     monkeypatch.chdir(tmp_path)
-    every = rows("mail", "alpha", 40) + rows("web", "beta", 40)
-    write(tmp_path / "rows.jsonl", every)
+    lines = rows("mail", "alpha", 40) + rows("web", "beta", 40)
+    write(tmp_path / "rows.jsonl", lines)
     with open("answers.csv", "w", newline="", encoding="utf-8") as file:
         table = csv.writer(file)
         table.writerow(["text", "alpha", "beta"])
-        for row in every:
+        for row in lines:
             words = row["text"].split()
             table.writerow([row["text"], *("yes" if name in words else "no" for name in ("alpha", "beta"))])
-    given = ["--data", "rows.jsonl", "--within", "source", "--models", "answers.csv", "--quiet"]
-    status, out, _ = rank_models(*given)
+    arguments = ["--data", "rows.jsonl", "--within", "source", "--models", "answers.csv", "--quiet"]
+    status, out, _ = rank_models(*arguments)
     assert not status
     assert " ".join(out.split()).count("The best model differs: alpha is better than beta in mail") == 1
-    for wrong, said in (
-        ([*given, "--not-worse-than", "alpha"], "`--not-worse-than` is for one decision, without `--within`"),
-        (["--within", "source", *given[4:]], "`--within` is for `--data`"),
+    for wrong, expected in (
+        ([*arguments, "--not-worse-than", "alpha"], "`--not-worse-than` is for one decision, without `--within`"),
+        (["--within", "source", *arguments[4:]], "`--within` is for `--data`"),
     ):
         status, _, err = rank_models(*wrong)
         assert status == 2
-        assert said in err
+        assert expected in err

@@ -1,4 +1,4 @@
-"""What the flow does with an entry of a store, in one call: what is missing is asked for and kept, then all is read."""
+"""Calls of the flow on an entry of a store: missing rows are asked for and kept, then all are read."""
 
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -37,14 +37,7 @@ def predictions(entry, examples, predict):
 
 @dataclass(frozen=True)
 class Subject:
-    """One model, asked in this process.
-
-    Attributes:
-        source: the model.
-        task: what it does.
-        machine: how it is run.
-        store: where its answers are kept.
-    """
+    """One model (`source`) with its task, machine and store, asked in this process."""
 
     source: Source
     task: ClassificationTask
@@ -52,7 +45,7 @@ class Subject:
     store: Store | None = None
 
     def job(self, *requests):
-        """What is asked, as its work."""
+        """Return the work of these requests."""
         return Job(self.source, self.task, requests, self.machine)
 
     def key(self, settings):
@@ -61,30 +54,26 @@ class Subject:
         return key_of(self.job(), settled, ResourceCache())
 
     def made_of(self, examples, settings=None, advance=lambda done: None):
-        """What it makes of examples, through the store if it has one.
-
-        Raises:
-            ModelError: it cannot be asked.
-        """
+        """Answer requests on examples, through the store if there is one."""
         request = Request(examples, settings)
         with Runtime(store=self.store).open_store() as store:
             done = run_job(self.job(request), store, ResourceCache(), lambda label, total: nullcontext(advance))
             if done.failure:
                 raise ModelError(done.failure)
-            found = answer(store, done.keys[0], request)
+            answered = answer(store, done.keys[0], request)
             store.close(done.keys[0])
-        return found
+        return answered
 
     def predictions(self, examples, advance=lambda done: None):
-        """Its answers."""
+        """Return the model's answers."""
         return self.made_of(examples, None, advance).predictions
 
     def attributions(self, examples, settings, advance=lambda done: None):
-        """What it looks at."""
+        """Return the model's attributions."""
         return self.made_of(examples, settings, advance).attributions
 
     def missing(self, examples, settings=None):
-        """How many of the examples its store does not know."""
+        """Count the examples that the store does not know."""
         with Runtime(store=self.store).open_store() as store:
             done, orders = orders_of(self.job(Request(examples, settings)), store, ResourceCache())
             for key in done.keys:

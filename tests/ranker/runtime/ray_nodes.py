@@ -51,8 +51,8 @@ def asked(toys, store, executor):
 def check(answers, names):
     """All answers are there, and right to the last bit."""
     assert list(answers) == names
-    for name, told in answers.items():
-        assert np.array_equal(told.answers[0].predictions.probs, truth(name, ROWS))
+    for name, answer in answers.items():
+        assert np.array_equal(answer.answers[0].predictions.probs, truth(name, ROWS))
 
 
 def numbers(models, rows, store, executor, explained):
@@ -71,14 +71,14 @@ def numbers(models, rows, store, executor, explained):
 
 def at_work():
     """Numbers of the processes of Ray that run a task."""
-    found = []
+    busy_nodes = []
     for line in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             if line.read_bytes().startswith(b"ray::run_group"):
-                found.append(int(line.parent.name))
+                busy_nodes.append(int(line.parent.name))
         except OSError:
             continue
-    return found
+    return busy_nodes
 
 
 def wait_for_end():

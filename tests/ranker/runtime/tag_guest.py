@@ -23,7 +23,7 @@ class Tags(ValueAnswers):
 
 
 class TagTask(ValueTask):
-    """What taggers are asked; F1 of spans."""
+    """Task of taggers, judged by the F1 of spans."""
 
     answers, metric = "word-tags", "EXACT"
 
@@ -46,7 +46,7 @@ class WeighedTask(TagTask):
 
 
 class Tagger(Toy):
-    """It answers with tags, in blocks of eight."""
+    """Source that answers with tags, in blocks of eight."""
 
     def open(self, task, machine, cache):
         name, does = self.name, super().open(task, machine, cache)
@@ -94,9 +94,9 @@ class Weighing:
             yield encoding
 
     def answers(self, requests, hide, advance):
-        for state, encoding, seen in requests:
+        for state, encoding, requested in requests:
             advance(1)
-            values = seen @ np.array(list(map(weight, encoding.tokens)))
+            values = requested @ np.array(list(map(weight, encoding.tokens)))
             yield state, (values if encoding.answered else values * np.nan)[:, None]
 
 
@@ -112,5 +112,7 @@ def tags_of(name, example):
 
 def spans(tags):
     """(first, end) of each span."""
-    starts = [at for at, tag in enumerate(tags) if tag == "B"]
-    return {(at, next((end for end in range(at + 1, len(tags)) if tags[end] != "I"), len(tags))) for at in starts}
+    starts = [index for index, tag in enumerate(tags) if tag == "B"]
+    return {
+        (start, next((end for end in range(start + 1, len(tags)) if tags[end] != "I"), len(tags))) for start in starts
+    }

@@ -20,14 +20,14 @@ def attributions(draw):
     """Attributions of a few tokens, or of none."""
     tokens = draw(st.lists(st.text(max_size=3), max_size=5))
     count = len(tokens)
-    whole = st.lists(st.integers(-1, 3), min_size=count, max_size=count)
+    numbers = st.lists(st.integers(-1, 3), min_size=count, max_size=count)
     probs = draw(st.lists(FLOATS, min_size=2, max_size=3))
     return Attributions(
         probs=np.array(probs),
         target=draw(st.integers(0, len(probs) - 1)),
         tokens=tuple(tokens),
-        segment=np.array(draw(whole), np.int64),
-        word=np.array(draw(whole), np.int64),
+        segment=np.array(draw(numbers), np.int64),
+        word=np.array(draw(numbers), np.int64),
         offsets=np.array(draw(st.lists(st.integers(0, 9), min_size=2 * count, max_size=2 * count))).reshape(-1, 2),
         scores=np.array(draw(st.lists(FLOATS, min_size=count, max_size=count)), np.float64),
         backend=draw(st.text(max_size=3)),
@@ -37,21 +37,21 @@ def attributions(draw):
 
 
 @pytest.mark.more
-@given(rows=st.lists(attributions(), min_size=1, max_size=4), data=st.data())
-def test_attributions_come_back_to_the_last_bit(rows, data):
+@given(rows=st.lists(attributions(), min_size=1, max_size=4), strategy=st.data())
+def test_attributions_come_back_to_the_last_bit(rows, strategy):
     """In any order, and out of a part of a table; Arrow's own reading of the table is the same."""
     names = [bytes([n]) * 32 for n in range(len(rows))]
     table = shards.attributions(names, rows)
     table.validate(full=True)
     assert table.column("tokens").to_pylist() == [list(row.tokens) for row in rows]
-    order = data.draw(st.permutations(range(len(rows))))
-    start = data.draw(st.integers(0, len(rows) - 1))
-    taken = table.take(pa.array(order, pa.int64())).slice(start)
-    for found, n in zip(shards.attributions_of(taken), order[start:], strict=True):
+    order = strategy.draw(st.permutations(range(len(rows))))
+    start = strategy.draw(st.integers(0, len(rows) - 1))
+    part = table.take(pa.array(order, pa.int64())).slice(start)
+    for attribution, n in zip(shards.attributions_of(part), order[start:], strict=True):
         for name in shards.FIELDS:
-            one, other = getattr(found, name), getattr(rows[n], name)
-            assert type(one) is type(other), name
-            np.testing.assert_array_equal(one, other)
+            read_value, value = getattr(attribution, name), getattr(rows[n], name)
+            assert type(read_value) is type(value), name
+            np.testing.assert_array_equal(read_value, value)
 
 
 @given(values=st.lists(st.integers(-(2**63), 2**63 - 1)), parts=st.integers(1, 3))
@@ -65,13 +65,13 @@ def test_numbers_come_back_from_any_column(values, parts):
 
 
 def test_bytes_of_another_width_are_refused():
-    """They would all be read wrongly."""
+    """Such bytes would all be read wrongly."""
     with pytest.raises(ValueError, match="must have 3 bytes"):
         arrays.of_binary([b"abc", b"d"], 3)
 
 
 def test_a_store_is_written_and_read_without_pandas(tmp_path):
-    """It takes a second to import, in each process, and Arrow imports it where it can."""
+    """Pandas takes a second to import, in each process, and Arrow imports it if it can."""
     script = f"""
 import sys
 import numpy as np

@@ -30,7 +30,7 @@ def answer_of(example):
     return ClassProbabilities(np.array([probs]), np.array([state]))
 
 
-class Asked:
+class Answering:
     """Answers in blocks of two, and remembers which examples it was asked about."""
 
     def __init__(self):
@@ -48,14 +48,14 @@ def expected(examples):
     return ClassProbabilities.joined([answer_of(example) for example in examples])
 
 
-def alike(one, other):
+def alike(first, second):
     """Equal to the last bit."""
-    return one.probs.tobytes() == other.probs.tobytes() and one.state.tolist() == other.state.tolist()
+    return first.probs.tobytes() == second.probs.tobytes() and first.state.tolist() == second.state.tolist()
 
 
 def test_answers_come_back_to_the_last_bit_in_any_order(tmp_path):
     """With their states; equal texts are asked about once, known ones not at all."""
-    first, second = Asked(), Asked()
+    first, second = Answering(), Answering()
     twice = [*EXAMPLES, Example("twin", EXAMPLES[0].segments, 1)]
     assert alike(predictions(Store(tmp_path).entry(ANSWERS), twice, first), expected(twice))
     assert first.ids == [example.id for example in EXAMPLES]
@@ -73,9 +73,9 @@ def test_answers_before_an_interruption_are_kept(tmp_path):
 
     with pytest.raises(KeyboardInterrupt):
         predictions(Store(tmp_path).entry(ANSWERS), EXAMPLES, interrupted)
-    rest = Asked()
-    assert alike(predictions(Store(tmp_path).entry(ANSWERS), EXAMPLES, rest), expected(EXAMPLES))
-    assert rest.ids == ["e3", "e4"]
+    later = Answering()
+    assert alike(predictions(Store(tmp_path).entry(ANSWERS), EXAMPLES, later), expected(EXAMPLES))
+    assert later.ids == ["e3", "e4"]
 
 
 def test_too_few_answers_are_an_error(tmp_path):
@@ -84,25 +84,20 @@ def test_too_few_answers_are_an_error(tmp_path):
         predictions(Store(tmp_path).entry(ANSWERS), EXAMPLES, lambda examples: [expected(examples[:4])])
 
 
-@pytest.mark.parametrize(("limit", "files"), [(2, 3), (3, 2), (100, 1)])
-def test_blocks_are_written_when_they_are_large_enough(tmp_path, monkeypatch, limit, files):
-    """So that many answers are few files."""
-    monkeypatch.setattr(store_module, "ANSWERS", limit)
-    predictions(Store(tmp_path).entry(ANSWERS), EXAMPLES, Asked())
+@pytest.mark.parametrize(
+    ("name", "limit", "files"), [("ANSWERS", 2, 3), ("ANSWERS", 3, 2), ("ANSWERS", 100, 1), ("SECONDS", 0.0, 3)]
+)
+def test_blocks_are_written_when_they_are_large_or_old_enough(tmp_path, monkeypatch, name, limit, files):
+    """Many answers are few files, and a process that is killed loses seconds, however long an answer takes."""
+    monkeypatch.setattr(store_module, name, limit)
+    predictions(Store(tmp_path).entry(ANSWERS), EXAMPLES, Answering())
     assert len(list(tmp_path.rglob("*.parquet"))) == files
 
 
-def test_blocks_are_written_when_they_are_old_enough(tmp_path, monkeypatch):
-    """So that a process that is killed loses seconds, however long an answer takes."""
-    monkeypatch.setattr(store_module, "SECONDS", 0.0)
-    predictions(Store(tmp_path).entry(ANSWERS), EXAMPLES, Asked())
-    assert len(list(tmp_path.rglob("*.parquet"))) == 3
-
-
 def test_a_key_is_read_once_a_run(tmp_path, monkeypatch):
-    """What is missing, what was added and what is taken are of one reading."""
-    read, times = store_module.read_shards, []
-    monkeypatch.setattr(store_module, "read_shards", lambda *given: times.append(given) or read(*given))
+    """One reading tells what is missing, what was added and what is taken."""
+    read_shards, times = store_module.read_shards, []
+    monkeypatch.setattr(store_module, "read_shards", lambda *flags: times.append(flags) or read_shards(*flags))
     entry = Store(tmp_path).entry(KEY)
     assert len(entry.missing(EXAMPLES)) == 5
     attributions(entry, EXAMPLES[:2], Counter())
@@ -115,7 +110,7 @@ def test_what_was_said_of_a_model_stands_beside_its_key(tmp_path):
     """Whoever adds rows later leaves it there, and the key is the same."""
     Store(tmp_path).entry(ANSWERS, "a").note(["It has a layer more."])
     assert Store(tmp_path).entry(ANSWERS).notes == ("It has a layer more.",)
-    predictions(Store(tmp_path).entry(ANSWERS, "b"), EXAMPLES, Asked())
+    predictions(Store(tmp_path).entry(ANSWERS, "b"), EXAMPLES, Answering())
     assert Store(tmp_path).entry(ANSWERS).notes == ("It has a layer more.",)
     assert verify(tmp_path) == (2, [])
     Store(tmp_path).entry(ANSWERS).note([])
@@ -123,21 +118,18 @@ def test_what_was_said_of_a_model_stands_beside_its_key(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("written", "notes"),
+    ("key_text", "notes"),
     [
-        ("{", ()),
-        ("[]", ()),
-        ('{"notes": "text"}', ()),
-        ('{"notes": [1, "a\\u001b[2J"]}', ("a\\x1b[2J",)),
+        ("{", ()), ("[]", ()), ('{"notes": "text"}', ()), ('{"notes": [1, "a\\u001b[2J"]}', ("a\\x1b[2J",)),
         (f'{{"notes": {["note"] * 1000}}}'.replace("'", '"'), ("note",) * 10),
         (f'{{"notes": ["{"n" * 9000}"]}}', (printed("n" * 9000),)),
     ],
-)
-def test_what_anybody_wrote_of_a_model_is_a_few_printable_lines(tmp_path, written, notes):
+)  # fmt: skip
+def test_what_anybody_wrote_of_a_model_is_a_few_printable_lines(tmp_path, key_text, notes):
     """A store may be shared, and a model's process may be anybody's code."""
     entry = Store(tmp_path).entry(ANSWERS)
     entry.prepare()
-    (entry.folder / "key.json").write_text(written)
+    (entry.folder / "key.json").write_text(key_text)
     assert Store(tmp_path).entry(ANSWERS).notes == notes
 
 
@@ -145,17 +137,17 @@ def test_a_shard_in_the_folder_of_another_key_is_set_aside(tmp_path, caplog):
     """As a bad copy of a store may leave it: it is named, never used, and the right ones are computed."""
     for key in (KEY, OTHER):
         attributions(Store(tmp_path).entry(key), EXAMPLES[:2], Counter())
-    here, there = (tmp_path / "v2" / key_digest(key)[:32] for key in (KEY, OTHER))
-    (shard,) = there.glob("*.parquet")
-    shutil.rmtree(here)
-    shutil.copytree(there, here)
-    (here / "key.json").write_bytes((here / "key.json").read_bytes().replace(b"def", b"abc"))
-    assert verify(tmp_path) == (4, [here / shard.name])
+    first_folder, second_folder = (tmp_path / "v2" / key_digest(key)[:32] for key in (KEY, OTHER))
+    (shard,) = second_folder.glob("*.parquet")
+    shutil.rmtree(first_folder)
+    shutil.copytree(second_folder, first_folder)
+    (first_folder / "key.json").write_bytes((first_folder / "key.json").read_bytes().replace(b"def", b"abc"))
+    assert verify(tmp_path) == (4, [first_folder / shard.name])
     counter = Counter()
-    found = attributions(Store(tmp_path).entry(KEY), EXAMPLES[:2], counter)
+    answered = attributions(Store(tmp_path).entry(KEY), EXAMPLES[:2], counter)
     assert counter.asked == ["e0", "e1"]
     assert f"{shard.name} is damaged (it is of another key)" in caplog.text
-    assert all(same(row, row_of(example)) for row, example in zip(found, EXAMPLES, strict=False))
+    assert all(same(row, row_of(example)) for row, example in zip(answered, EXAMPLES, strict=False))
 
 
 def test_shards_become_one_when_a_run_is_done_with_them(tmp_path):
@@ -166,10 +158,10 @@ def test_shards_become_one_when_a_run_is_done_with_them(tmp_path):
     assert len(list(tmp_path.rglob("*.parquet"))) == 3
     entry.compact()
     (shard,) = tmp_path.rglob("*.parquet")
-    assert [kept.rows for kept in contents(tmp_path)] == [5]
+    assert [content.rows for content in contents(tmp_path)] == [5]
     again = Store(tmp_path).entry(KEY)
-    found = attributions(again, EXAMPLES, Counter())
-    assert all(same(row, row_of(example)) for row, example in zip(found, EXAMPLES, strict=True))
+    answered = attributions(again, EXAMPLES, Counter())
+    assert all(same(row, row_of(example)) for row, example in zip(answered, EXAMPLES, strict=True))
     again.compact()
     assert list(tmp_path.rglob("*.parquet")) == [shard]
     assert verify(tmp_path) == (2, [])
@@ -180,14 +172,14 @@ def test_who_reads_while_shards_become_one_finds_all(tmp_path, monkeypatch):
     entry = Store(tmp_path).entry(KEY)
     for end in (2, 5):
         attributions(entry, EXAMPLES[:end], Counter())
-    there, looks = store_module.shards_of, []
+    list_shards, looks = store_module.shards_of, []
 
     def listed_before(folder):
-        found = there(folder)
+        shard_list = list_shards(folder)
         if not looks:
             looks.append(folder)
             entry.compact()
-        return found
+        return shard_list
 
     monkeypatch.setattr(store_module, "shards_of", listed_before)
     assert Store(tmp_path).entry(KEY).missing(EXAMPLES) == ()
@@ -200,23 +192,23 @@ def test_who_lists_a_store_while_shards_become_one_counts_all(tmp_path, monkeypa
     entry = Store(tmp_path).entry(KEY)
     for end in (2, 5):
         attributions(entry, EXAMPLES[:end], Counter())
-    there, looks = store_module.shards_of, []
+    list_shards, looks = store_module.shards_of, []
 
     def listed_before(folder):
-        found = there(folder)
+        shard_list = list_shards(folder)
         if not looks:
-            looks.extend(found)
+            looks.extend(shard_list)
             entry.compact()
-        return found
+        return shard_list
 
     monkeypatch.setattr(store_module, "shards_of", listed_before)
-    found = {"info": contents, "verify": verify, "prune": lambda root: list(prune(root))}[look](tmp_path)
-    (shard,) = there(entry.folder)
+    entries = {"info": contents, "verify": verify, "prune": lambda root: list(prune(root))}[look](tmp_path)
+    (shard,) = list_shards(entry.folder)
     assert len(looks) == 2
     if look == "info":
-        assert [(kept.rows, kept.size) for kept in found] == [(len(EXAMPLES), shard.stat().st_size)]
+        assert [(entry.rows, entry.size) for entry in entries] == [(len(EXAMPLES), shard.stat().st_size)]
     else:
-        assert found == ((2, []) if look == "verify" else [])
+        assert entries == ((2, []) if look == "verify" else [])
 
 
 def test_what_others_wrote_meanwhile_outlives_compaction(tmp_path):
@@ -235,18 +227,18 @@ def test_a_shard_of_another_kind_of_rows_is_set_aside(tmp_path, key):
     entry = Store(tmp_path).entry(key)
     names = text_names(EXAMPLES)
     three = ClassProbabilities(np.full((5, 3), 1 / 3))
-    forged = [shards.attributions(names, [row_of(one) for one in EXAMPLES])]
-    forged += [shards.answers(names, one.columns()) for one in (ClassProbabilities(three.probs[:, :2].copy()), three)]
+    forged = [shards.attributions(names, [row_of(example) for example in EXAMPLES])]
+    forged += [shards.answers(names, part.columns()) for part in (ClassProbabilities(three.probs[:, :2].copy()), three)]
     if key is ANSWERS:
-        predictions(entry, EXAMPLES[:1], Asked())
+        predictions(entry, EXAMPLES[:1], Answering())
     else:
         attributions(entry, EXAMPLES[:1], Counter())
     for table in forged:
         content = shards.serialize(table, key_digest(key))
         (entry.folder / shards.shard_name(content)).write_bytes(content)
     again = Store(tmp_path).entry(key)
-    found = predictions(again, EXAMPLES, Asked()) if key is ANSWERS else attributions(again, EXAMPLES, Counter())
-    assert len(found) == 5
+    answered = predictions(again, EXAMPLES, Answering()) if key is ANSWERS else attributions(again, EXAMPLES, Counter())
+    assert len(answered) == 5
     assert list(tmp_path.rglob("*.damaged"))
 
 
@@ -263,14 +255,14 @@ def test_shards_that_are_gone_are_not_made_one(tmp_path):
 
 
 def test_a_store_of_an_earlier_format_is_left_alone_and_named(tmp_path, caplog):
-    """Its keys lie at the root; they are counted in one line, and nothing of them is read, checked or removed."""
+    """Old keys lie at the root, are counted in one line, and are neither read, checked nor removed."""
     old = tmp_path / ("a" * 32)
     old.mkdir()
     (old / "key.json").write_text("{}")
     (old / "x.parquet").write_text("of another format")
     with caplog.at_level(logging.INFO, "ranker"):
         attributions(Store(tmp_path).entry(KEY), EXAMPLES, Counter())
-        assert [kept.rows for kept in contents(tmp_path)] == [5]
+        assert [content.rows for content in contents(tmp_path)] == [5]
     assert caplog.text.count(f"{tmp_path} holds 1 key of an earlier format, which is left alone") == 2
     assert verify(tmp_path) == (2, [])
     assert (old / "x.parquet").read_text() == "of another format"

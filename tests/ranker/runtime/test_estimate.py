@@ -23,11 +23,11 @@ from ranker.tasks.classes import ClassProbabilities
 SOURCE = suites.load(["hans-sub-mini"]).models[0].source
 NLI = sets.cards()["hans-sub"].task
 LIME = LIMESettings(samples=10)
-EXAMPLES = tuple(Example(who, (f"The {who} ran.", "It ran."), 1) for who in ("cat", "dog", "old dog"))
+EXAMPLES = tuple(Example(text, (f"The {text} ran.", "It ran."), 1) for text in ("cat", "dog", "old dog"))
 
 
 def estimated(subject, *requests):
-    """What a dry job says; None where all is known."""
+    """Estimate a job dry; None if all is known."""
     with Runtime(store=subject.store).open_store() as store:
         done = run_job(replace(subject.job(*requests), dry=True), store, ResourceCache(), silent)
         for key in done.keys:
@@ -39,37 +39,37 @@ def estimated(subject, *requests):
 def test_what_is_known_costs_nothing(tmp_path, monkeypatch):
     """Only what the store lacks is counted; where it lacks nothing, no model is loaded."""
     subject = Subject(SOURCE, NLI, store=Store(tmp_path))
-    asked = [Request(EXAMPLES), Request(EXAMPLES[:2], LIME), Request(EXAMPLES[1:2], LIME)]
-    first = estimated(subject, *asked)
+    requests = [Request(EXAMPLES), Request(EXAMPLES[:2], LIME), Request(EXAMPLES[1:2], LIME)]
+    first = estimated(subject, *requests)
     assert (first.predict, first.explain, first.passes) == (3, 2, 3 + 2 * 10)
     assert first.rate == pytest.approx(first.passes / (first.usage.seconds - first.load))
     assert first.usage.memory > 50_000_000
     assert first.usage.stored > 1_000
     subject.predictions(EXAMPLES)
     subject.attributions(EXAMPLES[:1], LIME)
-    assert estimated(subject, *asked).passes == 10
+    assert estimated(subject, *requests).passes == 10
     subject.attributions(EXAMPLES[:2], LIME)
     monkeypatch.setattr(TextClassifier, "load", None)
-    assert estimated(subject, *asked) is None
+    assert estimated(subject, *requests) is None
 
 
 def test_all_that_is_asked_counts():
     """Of each backend its own passes, and each row once; what is explained is that of the backend that lacks most."""
     subject = Subject(SOURCE, NLI)
     words = OcclusionSettings()
-    found = estimated(subject, Request(EXAMPLES[:1], words), Request(EXAMPLES, LIME))
-    assert (found.predict, found.explain) == (0, 3)
-    assert found.passes == 3 * 10 + (1 + 7)  # "The cat ran ." and "It ran ."
+    estimate = estimated(subject, Request(EXAMPLES[:1], words), Request(EXAMPLES, LIME))
+    assert (estimate.predict, estimate.explain) == (0, 3)
+    assert estimate.passes == 3 * 10 + (1 + 7)  # "The cat ran ." and "It ran ."
 
 
 def test_a_batch_that_memory_has_no_room_for_is_halved(monkeypatch):
     """As the work itself halves it: an estimate is no reason to end a run."""
-    subject, whole = Subject(SOURCE, NLI, Machine(token_budget=400)), Classifier.network
+    subject, network = Subject(SOURCE, NLI, Machine(token_budget=400)), Classifier.network
 
     def small(classifier, batch):
         if batch.ids.numel() > 100:
             raise torch.OutOfMemoryError("CUDA out of memory")
-        return whole(classifier, batch)
+        return network(classifier, batch)
 
     monkeypatch.setattr(Classifier, "network", small)
     assert estimated(subject, Request(EXAMPLES, LIME)).rate > 0
@@ -84,7 +84,7 @@ def test_an_estimate_reads_as_a_line():
     assert str(TimeEstimate(600, 0, 600)) == "rows: 600 to predict (600 forward passes)"
 
 
-class Clock:
+class WorkClock:
     """A clock that a model moves: 3 s to load, some to begin with, and .01 s for each row."""
 
     def __init__(self, monkeypatch, once=0.0):
@@ -105,7 +105,7 @@ class Clock:
 
 def test_the_work_is_measured_on_a_part_of_it(monkeypatch):
     """After the first, on 1, 4, 16 and 64 rows, until they take half a second: 5,000 take 50 s, and loading 3 s."""
-    clock, examples = Clock(monkeypatch), [Example(f"{n}", (f"Row {n}.",), 0) for n in range(5_000)]
+    clock, examples = WorkClock(monkeypatch), [Example(f"{n}", (f"Row {n}.",), 0) for n in range(5_000)]
     todo = estimate(clock.open, clock.ask, [WorkItem({}, None, examples, False)], Machine())
     assert clock.asked == [1, 1, 4, 16, 64]
     assert (todo.predict, todo.passes, todo.load) == (5_000, 5_000, 3.0)
@@ -116,18 +116,18 @@ def test_the_work_is_measured_on_a_part_of_it(monkeypatch):
 
 def test_what_is_done_once_counts_once(monkeypatch):
     """A prefix of 5 s before the first of 101 rows is no part of the speed of the others."""
-    clock, examples = Clock(monkeypatch, once=5.0), [Example(f"{n}", (f"Row {n}.",), 0) for n in range(101)]
+    clock, examples = WorkClock(monkeypatch, once=5.0), [Example(f"{n}", (f"Row {n}.",), 0) for n in range(101)]
     todo = estimate(clock.open, clock.ask, [WorkItem({}, None, examples, False)], Machine())
     assert todo.usage.seconds == pytest.approx(3.0 + 5.0 + 1.01)
 
 
-@pytest.mark.parametrize(("rows", "asked"), [(1, [1]), (7, [1, 1]), (65, [1, 1, 4, 8])])
-def test_no_more_than_an_eighth_is_measured(monkeypatch, rows, asked):
-    """What is measured is done twice: where all rows take less than half a second, a part of them says enough."""
-    clock, examples = Clock(monkeypatch), [Example(f"{n}", (f"Row {n}.",), 0) for n in range(rows)]
+@pytest.mark.parametrize(("rows", "expected"), [(1, [1]), (7, [1, 1]), (65, [1, 1, 4, 8])])
+def test_no_more_than_an_eighth_is_measured(monkeypatch, rows, expected):
+    """Work that is measured is done twice, so a part is measured if all rows take less than half a second."""
+    clock, examples = WorkClock(monkeypatch), [Example(f"{n}", (f"Row {n}.",), 0) for n in range(rows)]
     todo = estimate(clock.open, clock.ask, [WorkItem({}, None, examples, False)], Machine())
     assert todo.usage.seconds == pytest.approx(3.0 + 0.01 * rows)
-    assert clock.asked == asked
+    assert clock.asked == expected
 
 
 def test_finished_work_states_its_cost(tmp_path):

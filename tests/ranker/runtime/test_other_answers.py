@@ -21,47 +21,41 @@ from ranker.runtime.store import Store, collect_blocks
 from ranker.runtime.upkeep import contents, verify
 from ranker.tasks import base
 
-
-@pytest.fixture(autouse=True)
-def registered(monkeypatch):
-    """The kind, as an installed package registers it."""
-    find = metadata.entry_points
-    point = SimpleNamespace(name="word-tags", value="tag_guest:Tags")
-    monkeypatch.setattr(
-        metadata, "entry_points", lambda group: [point] if group == base.ANSWERS_GROUP else find(group=group)
-    )
+pytestmark = pytest.mark.usefixtures("registered_tags")
 
 
 def asked(taggers, executor, store, rows=ROWS):
-    """What taggers answer, by name."""
+    """Ask taggers, and return their answers by name."""
     runtime = Runtime(store=store, executor=executor, progress=silent)
-    found, failures = run_models(inspect_models(taggers), TagTask("tags"), [[Request(rows)]] * len(taggers), runtime)
-    return {name: told.answers[0].predictions for name, told in found.items()}, failures
+    responses, failures = run_models(
+        inspect_models(taggers), TagTask("tags"), [[Request(rows)]] * len(taggers), runtime
+    )
+    return {name: response.answers[0].predictions for name, response in responses.items()}, failures
 
 
 @pytest.mark.parametrize("executor", [Serial(), Processes(2)])
 def test_answers_of_any_kind_are_asked_kept_and_joined(tmp_path, executor):
-    """They come back as they were given, in any order of the rows, and a second run asks nothing."""
+    """Answers come back as they were given, in any order of the rows, and a second run asks nothing."""
     mark = tmp_path / "asked"
     taggers = [Tagger("a", "marks", str(mark)), Tagger("xy", "marks", str(mark))]
-    found, failures = asked(taggers, executor, tmp_path / "store")
+    predictions, failures = asked(taggers, executor, tmp_path / "store")
     assert not failures
-    for name, said in found.items():
-        assert (type(said).__name__, list(said.values)) == ("Tags", [tags_of(name, row) for row in ROWS])
+    for name, predicted in predictions.items():
+        assert (type(predicted).__name__, list(predicted.values)) == ("Tags", [tags_of(name, row) for row in ROWS])
     before = mark.read_text()
     again, _ = asked(taggers, executor, tmp_path / "store", ROWS[::-2])
     assert list(again["xy"].values) == [tags_of("xy", row) for row in ROWS[::-2]]
     assert mark.read_text() == before
     assert not verify(tmp_path / "store")[1]
-    assert {kept.key["answers"] for kept in contents(tmp_path / "store")} == {"word-tags"}
+    assert {content.key["answers"] for content in contents(tmp_path / "store")} == {"word-tags"}
 
 
 def test_a_run_that_ended_early_goes_on_with_what_it_has(tmp_path):
     """A model that fails on its second block has its first one kept."""
     _, failures = asked([Tagger("a", "leaves"), Tagger("b")], Processes(2), tmp_path / "store")
     assert list(failures) == ["a"]
-    found, failures = asked([Tagger("a"), Tagger("b")], Serial(), tmp_path / "store")
-    assert (sorted(found), failures) == (["a", "b"], {})
+    predictions, failures = asked([Tagger("a"), Tagger("b")], Serial(), tmp_path / "store")
+    assert (sorted(predictions), failures) == (["a", "b"], {})
 
 
 @pytest.mark.parametrize(
@@ -73,16 +67,16 @@ def test_a_run_that_ended_early_goes_on_with_what_it_has(tmp_path):
     ],
 )
 def test_blocks_of_any_values_are_kept_together(tmp_path, blocks):
-    """What the values of one block are, such as nothing but empty ones, decides no type for the others."""
+    """The values of one block, such as empty ones, decide no type for the others."""
     rows = iter(ROWS)
     entry = Store(tmp_path).entry({"answers": "word-tags"})
     for values in blocks:
         with collect_blocks([next(rows) for _ in values], entry.add) as keep:
             keep(Tags(values))
     expected = [value for values in blocks for value in values]
-    found = Store(tmp_path).entry({"answers": "word-tags"})
-    assert list(found.predictions(ROWS[: len(expected)]).values) == expected
-    found.compact()
+    store_entry = Store(tmp_path).entry({"answers": "word-tags"})
+    assert list(store_entry.predictions(ROWS[: len(expected)]).values) == expected
+    store_entry.compact()
     assert list(Store(tmp_path).entry({"answers": "word-tags"}).predictions(ROWS[: len(expected)]).values) == expected
 
 
@@ -103,9 +97,9 @@ def test_a_class_of_another_kind_is_refused(monkeypatch):
 def test_who_keeps_and_sends_answers_knows_no_class_of_them():
     """Neither the store nor workers nor executors name one; tasks and answers are told apart in `tasks` alone."""
     root = Path(base.__file__).parents[1]
-    named = ("ClassProbabilities", "ClassificationTask", "PrecomputedTask", "tasks.precomputed")
+    forbidden = ("ClassProbabilities", "ClassificationTask", "PrecomputedTask", "tasks.precomputed")
     rooms = sorted(file for file in (root / "runtime").rglob("*.py"))
-    assert [file.name for file in rooms if any(name in file.read_text() for name in named)] == []
+    assert [file.name for file in rooms if any(name in file.read_text() for name in forbidden)] == []
     kinds = ("ClassificationTask", "ClassProbabilities", "PrecomputedTask", "PrecomputedScores")
     tests = [f"isinstance({value}, {kind})" for kind in kinds for value in ("task", "answers", "predictions", "one")]
     elsewhere = [file for file in root.rglob("*.py") if file.parent.name != "tasks"]

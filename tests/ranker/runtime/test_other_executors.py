@@ -34,9 +34,9 @@ from ranker.tasks.classes import ClassProbabilities
 class Threads:
     """Models at work in threads, two at a time."""
 
-    def run(self, jobs, store, progress, known=NOTHING):
+    def run(self, jobs, store, progress, resources=NOTHING):
         """Each thread's messages come through one queue."""
-        tasks = yield from missing_work(jobs, store, known)
+        tasks = yield from missing_work(jobs, store, resources)
         came, inboxes = queue.Queue(), [Inbox() for _ in tasks]
         with ThreadPoolExecutor(2) as pool:
             for place, task in enumerate(tasks):
@@ -58,10 +58,10 @@ def test_another_transport_is_one_file(tmp_path, bad):
     """Threads give what processes do: answers in the store, and one line for a model that fails."""
     toys = [Toy("a"), Toy("bad", bad), Toy("c")]
     runtime = Runtime(store=tmp_path, executor=Threads(), progress=silent)
-    found, failures = run_models(inspect_models(toys), TASK, [[Request(ROWS)]] * 3, runtime)
-    assert (list(failures), len(found)) == (["bad"] * (bad == "panics"), 3 - (bad == "panics"))
-    for name, told in found.items():
-        assert np.array_equal(told.answers[0].predictions.probs, truth(name, ROWS))
+    responses, failures = run_models(inspect_models(toys), TASK, [[Request(ROWS)]] * 3, runtime)
+    assert (list(failures), len(responses)) == (["bad"] * (bad == "panics"), 3 - (bad == "panics"))
+    for name, response in responses.items():
+        assert np.array_equal(response.answers[0].predictions.probs, truth(name, ROWS))
     assert not verify(tmp_path)[1]
 
 
@@ -74,14 +74,14 @@ class Asking(Toy):
         return ModelInfo(self, needs=Needs(secrets=("MOON_API_KEY",), network=True, at_once=4, silence=30))
 
     def open(self, task, machine, cache):
-        """It marks when it begins and ends, and what it sees then."""
+        """Mark the beginning and the end, and what is seen then."""
         return SimpleNamespace(name=self.name, predict=self.predict)
 
     def predict(self, examples, advance):
         """The truth of its name."""
-        seen = sorted(name for name in os.environ if name.endswith(("_KEY", "_proxy")))
+        names = sorted(name for name in os.environ if name.endswith(("_KEY", "_proxy")))
         with open(self.file, "a", encoding="utf-8") as file:
-            file.write(f"+ {' '.join(seen)}\n")
+            file.write(f"+ {' '.join(names)}\n")
         deadline = time.monotonic() + 20
         while Path(self.file).read_text().count("+") < int(self.does) and time.monotonic() < deadline:
             time.sleep(0.05)  # until so many have begun
@@ -93,13 +93,13 @@ class Asking(Toy):
 
 @pytest.mark.more
 def test_what_a_source_needs_is_had_and_no_more(tmp_path, monkeypatch):
-    """Its worker sees the secret that it names and the proxies, and no other secret; so many are asked at a time."""
+    """The worker sees its source's secret, proxies and no other secret; so many workers ask at a time."""
     for name in ("MOON_API_KEY", "SUN_API_KEY", "https_proxy"):
         monkeypatch.setenv(name, "x")
     toys = [Asking(str(n), "4", file=str(tmp_path / "log")) for n in range(7)]
     runtime = Runtime(store=tmp_path / "store", executor=Processes(), progress=silent)
-    found, failures = run_models(inspect_models(toys), TASK, [[Request(ROWS)]] * 7, runtime)
-    assert (len(found), failures) == (7, {})
+    responses, failures = run_models(inspect_models(toys), TASK, [[Request(ROWS)]] * 7, runtime)
+    assert (len(responses), failures) == (7, {})
     lines = (tmp_path / "log").read_text().splitlines()
     assert {line for line in lines if line.startswith("+")} == {"+ MOON_API_KEY https_proxy"}
     at_once = [sum(1 if line[0] == "+" else -1 for line in lines[: end + 1]) for end in range(len(lines))]
@@ -119,7 +119,7 @@ def test_needs_are_numbers_above_zero():
 
 
 def test_an_executor_is_named(monkeypatch):
-    """It is one of ours, or of a package; the options of the run reach it."""
+    """The executor is one of ours, or of a package, and gets the options of the run."""
     point = SimpleNamespace(name="threads", value="mine:threads", dist=None, load=lambda: lambda options: Threads())
     monkeypatch.setattr(metadata, "entry_points", lambda group: [point] if group == named.GROUP else [])
     assert executor_named("serial") == Serial()

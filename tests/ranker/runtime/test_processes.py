@@ -67,12 +67,12 @@ def loads(monkeypatch):
     """The checkpoints that this process loads."""
     from ranker.sources.hf.classifiers import TextClassifier  # scripts import this module, and need no torch
 
-    found = []
+    loaded = []
     load = TextClassifier.load
     monkeypatch.setattr(
-        TextClassifier, "load", lambda path, *rest, **more: found.append(path) or load(path, *rest, **more)
+        TextClassifier, "load", lambda path, *flags, **options: loaded.append(path) or load(path, *flags, **options)
     )
-    return found
+    return loaded
 
 
 def numbers(ranking):
@@ -81,11 +81,11 @@ def numbers(ranking):
 
 
 def asked(toys, executor, store=None, rows=ROWS, progress=silent):
-    """What toys answer through an executor, by name; and why some did not."""
+    """Ask toys through an executor; return answers by name, and why some failed."""
     models = inspect_models(toys)
     runtime = Runtime(store=store, executor=executor, progress=progress)
-    found, failures = run_models(models, TASK, [[Request(rows)]] * len(toys), runtime)
-    return {name: told.answers[0].predictions for name, told in found.items()}, failures
+    responses, failures = run_models(models, TASK, [[Request(rows)]] * len(toys), runtime)
+    return {name: response.answers[0].predictions for name, response in responses.items()}, failures
 
 
 class Stage:
@@ -133,9 +133,9 @@ def test_auto_is_one_on_an_accelerator(monkeypatch):
 
 
 def test_models_that_share_something_are_one_group():
-    """They count as one, and the order stays."""
-    found = group_by_sharing([visitor(0), visitor(1, shares="base"), visitor(2), visitor(3, shares="base")])
-    assert [[one.number for one in group] for group in found] == [[0], [1, 3], [2]]
+    """Models with a shared part count as one, and the order stays."""
+    groups = group_by_sharing([visitor(0), visitor(1, shares="base"), visitor(2), visitor(3, shares="base")])
+    assert [[member.number for member in group] for group in groups] == [[0], [1, 3], [2]]
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/meminfo"), reason="only Linux says")
@@ -167,9 +167,7 @@ def test_the_numbers_are_those_of_one_process(suite, rows, tmp_path, loads, capl
         *(odd, rows),
         probe=2,
         runtime=Runtime(
-            store=tmp_path / "beside",
-            executor=TWO,
-            progress=lambda *stage: stages.append(Stage(*stage)) or stages[-1],
+            store=tmp_path / "beside", executor=TWO, progress=lambda *stage: stages.append(Stage(*stage)) or stages[-1]
         ),
     )
     assert loads == []
@@ -184,24 +182,24 @@ def test_the_numbers_are_those_of_one_process(suite, rows, tmp_path, loads, capl
     )  # 12 rows of the set, 4 explained, twice 4 for [PAD] and [MASK]
     alone = rank(suite, rows, probe=2, runtime=Runtime(store=tmp_path / "alone"))
     assert [model.name for model in beside.found.models] == [model.name for model in alone.found.models]
-    for one, other in zip(numbers(beside), numbers(alone), strict=True):
-        assert one == pytest.approx(other, abs=1e-6, nan_ok=True)
+    for with_others, without_others in zip(numbers(beside), numbers(alone), strict=True):
+        assert with_others == pytest.approx(without_others, abs=1e-6, nan_ok=True)
 
 
 @pytest.mark.more
 @pytest.mark.usefixtures("bert_server")
 def test_a_choice_of_rows_has_guests_too(suite, rows, tmp_path, loads):
     """Predictions of a big pool are what it spends its time on."""
-    given = {"pool": rows.examples, "models": suite, "task": rows.task}
-    alone = label(**given, runtime=Runtime(store=tmp_path / "alone"))
-    beside = label(**given, runtime=Runtime(store=tmp_path / "beside", executor=TWO))
+    inputs = {"pool": rows.examples, "models": suite, "task": rows.task}
+    alone = label(**inputs, runtime=Runtime(store=tmp_path / "alone"))
+    beside = label(**inputs, runtime=Runtime(store=tmp_path / "beside", executor=TWO))
     assert beside.next_batch(3) == alone.next_batch(3)
     assert len(loads) == 3
 
 
 @pytest.mark.usefixtures("bert_server")
 def test_guests_say_no_more_than_the_run(caplog):
-    """What `-q` silences is silent in other processes, too; what is said is said by this one."""
+    """A quiet run is quiet in other processes, too, and this process says what is said."""
     long = make_long_rows()
     logging.getLogger("ranker").setLevel(logging.ERROR)
     folder = suites.bundled_suites()["hans-sub-mini"]
@@ -234,10 +232,10 @@ def test_a_tokenizer_that_never_ends_is_ended(tmp_path, suite):
         inspect_models([tmp_path / "tiny", *suite.models]),
         Runtime(store=store, executor=Processes(2, patience=15)),
     )
-    found, failures = run_models(models, task, [[Request(rows)]] * 4, runtime)
+    responses, failures = run_models(models, task, [[Request(rows)]] * 4, runtime)
     assert list(failures) == ["tiny"]
     assert re.fullmatch(".*(retry-limit-in-match over|no sign of life for 15 s, and was ended)", failures["tiny"])
-    assert len(found) == 3
+    assert len(responses) == 3
 
 
 def test_what_is_known_starts_no_process(suite, rows, tmp_path, monkeypatch):
@@ -282,8 +280,8 @@ def test_what_is_known_needs_no_torch(suite, rows, tmp_path):
 
 def with_root():
     """The environment of this process, in which others find the packages under test."""
-    here = [str(ROOT / "tests"), str(ROOT), str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(here)}
+    places = [str(ROOT / "tests"), str(ROOT), str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(places)}
 
 
 DEATHS = {
@@ -311,9 +309,9 @@ def test_a_model_that_misbehaves_is_left_out_and_the_others_are_ranked(does, tmp
     """In one line that says how it ended; what it had answered before is kept, and nothing is printed."""
     executor = Processes(2, memory=1 << 30, patience=3)
     toys = [Toy("a"), Toy("bad", does), Toy("b")]
-    found, failures = asked(toys, executor, tmp_path)
-    assert list(found) == ["a", "b"]
-    for name, answers in found.items():
+    predictions, failures = asked(toys, executor, tmp_path)
+    assert list(predictions) == ["a", "b"]
+    for name, answers in predictions.items():
         np.testing.assert_array_equal(answers.probs, truth(name, ROWS))
     assert list(failures) == ["bad"]
     assert re.search(DEATHS[does], failures["bad"])
@@ -325,12 +323,12 @@ def test_a_model_that_misbehaves_is_left_out_and_the_others_are_ranked(does, tmp
 
 
 def test_one_of_a_group_that_dies_leaves_the_rest_to_another_process(tmp_path):
-    """What shares something works in one process, in order; the death of one is no reason against the others."""
+    """A shared part works in one process, in order, and the death of one is no reason against the others."""
     file = str(tmp_path / "marks")
     toys = [Toy("a", "marks", file, shares="x"), Toy("b", "aborts", shares="x"), Toy("c", "marks", file, shares="x"),
             Toy("d", "marks", file, shares="x"), Toy("e", "marks", file)]  # fmt: skip
-    found, failures = asked(toys, Processes(1))
-    assert (list(found), list(failures)) == (["a", "c", "d", "e"], ["b"])
+    predictions, failures = asked(toys, Processes(1))
+    assert (list(predictions), list(failures)) == (["a", "c", "d", "e"], ["b"])
     marks = {name: (process, first) for name, process, first in map(str.split, Path(file).read_text().splitlines())}
     assert marks["c"][0] == marks["d"][0] != marks["a"][0]
     assert marks["d"][1] == "c"  # one cache
@@ -339,21 +337,21 @@ def test_one_of_a_group_that_dies_leaves_the_rest_to_another_process(tmp_path):
 
 
 def test_two_names_of_one_model_are_both_answered(tmp_path):
-    """They are kept under one key, which is closed after the first, and asked for again."""
+    """Answers of both are kept under one key, which is closed after the first, and asked for again."""
     toys = [Toy("a", content="same"), Toy("b", content="same"), Toy("c")]
-    found, failures = asked(toys, TWO, tmp_path)
+    predictions, failures = asked(toys, TWO, tmp_path)
     assert failures == {}
-    assert list(found) == ["a", "b", "c"]
-    np.testing.assert_array_equal(found["a"].probs, found["b"].probs)
+    assert list(predictions) == ["a", "b", "c"]
+    np.testing.assert_array_equal(predictions["a"].probs, predictions["b"].probs)
 
 
 @pytest.mark.slow
 def test_a_slow_model_is_not_a_hung_one(tmp_path):
     """A batch a second is a sign of life, however long all of them take."""
-    found, failures = asked([Toy("a", "is slow"), Toy("b")], Processes(2, patience=3), rows=ROWS[:16],
+    predictions, failures = asked([Toy("a", "is slow"), Toy("b")], Processes(2, patience=3), rows=ROWS[:16],
                             progress=lambda *_: Impatient())  # fmt: skip
     assert failures == {}
-    assert list(found) == ["a", "b"]
+    assert list(predictions) == ["a", "b"]
 
 
 class Impatient(Stage):
@@ -373,7 +371,7 @@ def test_a_guest_sees_no_secret_and_works_in_an_empty_folder(tmp_path, monkeypat
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.chdir(tmp_path)
     file = tmp_path / "seen.json"
-    found, failures = asked([Toy("a", "tells", str(file)), Toy("b")], TWO)
+    predictions, failures = asked([Toy("a", "tells", str(file)), Toy("b")], TWO)
     assert failures == {}
     text = file.read_text()
     assert "hush" not in text
@@ -384,13 +382,13 @@ def test_a_guest_sees_no_secret_and_works_in_an_empty_folder(tmp_path, monkeypat
     assert "rank-models-tmp-" in cwd
     assert not os.path.exists(cwd)
     assert os.environ["AWS_SECRET_ACCESS_KEY"] == "hush"
-    assert len(found) == 2
+    assert len(predictions) == 2
 
 
 def test_a_guest_prints_nothing(tmp_path, capfd):
-    """Where the answer goes nothing else may go."""
-    found, _ = asked([Toy("a", "prints"), Toy("b")], TWO)
-    assert len(found) == 2
+    """Nothing else may go to the stream of answers."""
+    predictions, _ = asked([Toy("a", "prints"), Toy("b")], TWO)
+    assert len(predictions) == 2
     assert capfd.readouterr() == ("", "")
 
 
@@ -406,10 +404,10 @@ def test_a_model_that_changes_meanwhile_is_left_out(tmp_path):
             return super().__enter__()
 
     runtime = Runtime(store=tmp_path / "store", executor=TWO, progress=Changing)
-    found, failures = run_models(models, TASK, [[Request(ROWS)]] * 2, runtime)
+    responses, failures = run_models(models, TASK, [[Request(ROWS)]] * 2, runtime)
     assert failures == {"a": "its files were changed while the run was on; run it again"}
-    assert list(found) == ["b"]
-    assert [one.called for one in contents(tmp_path / "store") if one.rows] == ["b"]
+    assert list(responses) == ["b"]
+    assert [entry.called for entry in contents(tmp_path / "store") if entry.rows] == ["b"]
 
 
 def make_long_rows():
@@ -432,7 +430,7 @@ def test_ctrl_c_ends_the_processes_and_keeps_what_they_have(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         asked([Toy("a", "is slow"), Toy("b", "is slow")], TWO, tmp_path, progress=Interrupted)
     assert multiprocessing.active_children() == []
-    assert sum(one.rows for one in contents(tmp_path)) >= 8
+    assert sum(entry.rows for entry in contents(tmp_path)) >= 8
     assert verify(tmp_path)[1] == []
     assert not list(tmp_path.rglob("*.tmp"))
 
@@ -520,41 +518,38 @@ def wait_until(true, seconds=600):
 
 def parents():
     """Process -> its parent, of all that are alive."""
-    found = {}
+    parent_of = {}
     for entry in Path("/proc").glob("[0-9]*"):
         try:
             after = (entry / "stat").read_text().rpartition(")")[2].split()
         except OSError:
             continue
         if after[0] != "Z":
-            found[int(entry.name)] = int(after[1])
-    return found
+            parent_of[int(entry.name)] = int(after[1])
+    return parent_of
 
 
 def alive(process):
-    """Whether a process is there, and no zombie."""
+    """Tell whether a process is there, and no zombie."""
     return process in parents()
 
 
 def guests_of(run):
     """The processes that were forked from the server that a run has started."""
-    known = parents()
-    return [one for one, parent in known.items() if known.get(parent) == run]
+    parent_of = parents()
+    return [name for name, parent in parent_of.items() if parent_of.get(parent) == run]
 
 
 @pytest.mark.more
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 @pytest.mark.parametrize("dying", [0.0, 0.5], ids=["at once", "slowly"])
 def test_the_death_of_the_server_costs_nothing(dying, tmp_path, monkeypatch):
-    """Guests that are at work go on; those that come after it have another server.
-
-    A server that dies slowly answers no more, but its end cannot be read yet.
-    """
+    """Guests at work go on, later ones have another server, and a slow death reads as one."""
     forkserver._forkserver._stop()
-    read, ends = os.waitpid, {}
+    wait, ends = os.waitpid, {}
 
     def waited(pid, options):
-        return (0, 0) if time.monotonic() < ends.get(pid, 0) else read(pid, options)
+        return (0, 0) if time.monotonic() < ends.get(pid, 0) else wait(pid, options)
 
     monkeypatch.setattr(os, "waitpid", waited)
 
@@ -568,10 +563,10 @@ def test_the_death_of_the_server_costs_nothing(dying, tmp_path, monkeypatch):
                 os.kill(pid, signal.SIGKILL)
 
     killed = []
-    found, failures = asked([Toy(name) for name in "abcdef"], TWO, tmp_path, progress=Ending)
+    predictions, failures = asked([Toy(name) for name in "abcdef"], TWO, tmp_path, progress=Ending)
     assert killed
     assert failures == {}
-    assert list(found) == list("abcdef")
+    assert list(predictions) == list("abcdef")
 
 
 def test_a_run_that_starts_no_guest_removes_what_a_killed_one_left(tmp_path, monkeypatch):
@@ -581,8 +576,8 @@ def test_a_run_that_starts_no_guest_removes_what_a_killed_one_left(tmp_path, mon
     temporary = tmp_path / "temporary"
     (temporary / "rank-models-tmp-aaaaaaaa").mkdir(parents=True)
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))
-    found, _ = asked(toys, TWO, tmp_path / "store")
-    assert list(found) == ["a", "b"]
+    predictions, _ = asked(toys, TWO, tmp_path / "store")
+    assert list(predictions) == ["a", "b"]
     assert os.listdir(temporary) == []
 
 
@@ -667,8 +662,8 @@ def test_a_hundred_kills_at_random_moments(seed, tmp_path):
     for _ in range(10):
         run = subprocess.Popen([sys.executable, script], env=with_root(), cwd=tmp_path, stderr=subprocess.DEVNULL)
         time.sleep(rng.uniform(0.2, 3.0))
-        known = parents()
-        server = [one for one, parent in known.items() if parent == run.pid]
+        parent_of = parents()
+        server = [process for process, parent in parent_of.items() if parent == run.pid]
         victims = {"guest": guests_of(run.pid), "server": server, "supervisor": [run.pid]}
         chosen = victims[rng.choice(list(victims))] or [run.pid]
         with suppress(ProcessLookupError):
@@ -676,7 +671,7 @@ def test_a_hundred_kills_at_random_moments(seed, tmp_path):
         run.wait(timeout=600)
         if (tmp_path / "store").exists():
             assert verify(tmp_path / "store")[1] == []
-    found, failures = asked(toys, TWO, tmp_path / "store")
+    predictions, failures = asked(toys, TWO, tmp_path / "store")
     assert failures == {}
-    for name, answers in found.items():
+    for name, answers in predictions.items():
         np.testing.assert_array_equal(answers.probs, truth(name, ROWS))

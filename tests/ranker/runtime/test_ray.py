@@ -70,9 +70,9 @@ def test_a_model_sees_no_secret_and_its_own_folder(tmp_path, monkeypatch):
     """Nothing of the environment of the driver comes with a task, and a model's process has that of a local one."""
     monkeypatch.setenv("MOON_API_KEY", "a secret")
     asked([Toy("a", "tells", str(tmp_path / "seen"))], tmp_path / "store", RayTasks())
-    seen = json.loads((tmp_path / "seen").read_text())["environment"]
-    assert "a secret" not in seen.values()
-    assert [name for name in seen if name.startswith("RAY_")] == []
+    environment = json.loads((tmp_path / "seen").read_text())["environment"]
+    assert "a secret" not in environment.values()
+    assert [name for name in environment if name.startswith("RAY_")] == []
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -148,8 +148,8 @@ def test_a_node_that_cannot_do_the_work_is_refused(cluster, tmp_path, code, word
 @pytest.mark.usefixtures("cluster")
 def test_a_cluster_of_another_python_is_refused(tmp_path, monkeypatch):
     """Ray compares the versions, and says both."""
-    this = ray._private.utils.compute_version_info()
-    monkeypatch.setattr("ray._private.utils.compute_version_info", lambda: (this[0], "3.9.1", *this[2:]))
+    local = ray._private.utils.compute_version_info()
+    monkeypatch.setattr("ray._private.utils.compute_version_info", lambda: (local[0], "3.9.1", *local[2:]))
     with refuses(UsageError, option="executor") as caught:
         asked([Toy("a")], tmp_path, RayTasks())
     assert "Python: 3.9.1" in str(caught.value)
@@ -161,9 +161,9 @@ def test_what_only_the_driver_sees_is_refused(tmp_path, monkeypatch):
     with refuses(UsageError, option="executor") as caught:
         asked([Toy("a")], "memory://here", RayTasks())
     assert "does not see the store memory://" in str(caught.value)
-    of = Expected.of.__func__
+    plain = Expected.of.__func__
     monkeypatch.setattr(
-        Expected, "of", classmethod(lambda cls, *given: of(cls, *given)._replace(paths=["/only/here", "/b"]))
+        Expected, "of", classmethod(lambda cls, *flags: plain(cls, *flags)._replace(paths=["/only/here", "/b"]))
     )
     with refuses(UsageError, option="executor") as caught:
         asked([Toy("a")], tmp_path, RayTasks())
@@ -174,19 +174,19 @@ def test_what_only_the_driver_sees_is_refused(tmp_path, monkeypatch):
 def test_the_numbers_are_those_of_one_process(tmp_path):
     """Embedded models and their attributions, to 1e-9."""
     suite, rows = suites.load(["hans-sub-mini"]).models[:2], sets.load("hans-sub")
-    told = [numbers(suite, rows, tmp_path / name, name, 6) for name in ("serial", "ray")]
-    np.testing.assert_allclose(*told, rtol=0, atol=1e-9)
+    both_numbers = [numbers(suite, rows, tmp_path / name, name, 6) for name in ("serial", "ray")]
+    np.testing.assert_allclose(*both_numbers, rtol=0, atol=1e-9)
 
 
 @pytest.mark.usefixtures("cluster")
 def test_ray_has_few_tasks_at_a_time(tmp_path, monkeypatch):
     """Two for each core and one that waits, however many models there are."""
-    seen = []
+    counts = []
     start = ray_tasks._Run.start
 
     def counted(run, *work):
         start(run, *work)
-        seen.append((len(run.at_work), 2 * int(ray.cluster_resources()["CPU"]) + 1))
+        counts.append((len(run.at_work), 2 * int(ray.cluster_resources()["CPU"]) + 1))
 
     monkeypatch.setattr(ray_tasks, "AHEAD", 1)
     monkeypatch.setattr(ray_tasks._Run, "start", counted)
@@ -194,7 +194,7 @@ def test_ray_has_few_tasks_at_a_time(tmp_path, monkeypatch):
     answers, failures = asked(toys, tmp_path / "store", RayTasks(limits=False))
     assert failures == {}
     check(answers, [toy.name for toy in toys])
-    most, room = max(seen)
+    most, room = max(counts)
     assert most == room < len(toys)
 
 
@@ -207,12 +207,12 @@ def test_a_node_that_is_gone_before_the_work_is_no_trouble(cluster, tmp_path):
     check(answers, [toy.name for toy in toys])
 
 
-@pytest.mark.parametrize("what", ["worker", "node"])
+@pytest.mark.parametrize("victim", ["worker", "node"])
 @pytest.mark.parametrize("moment", range(KILLS))
-def test_a_worker_or_a_node_that_dies_costs_its_unfinished_shards(cluster, tmp_path, what, moment):
+def test_a_worker_or_a_node_that_dies_costs_its_unfinished_shards(cluster, tmp_path, victim, moment):
     """Ray repeats its task, which does not repeat what was stored before."""
     toys, before = logging_toys(tmp_path), []
-    if what == "node":
+    if victim == "node":
         doomed = cluster.add_node(num_cpus=1)
 
     def kill():
@@ -222,7 +222,7 @@ def test_a_worker_or_a_node_that_dies_costs_its_unfinished_shards(cluster, tmp_p
         time.sleep(rng.uniform(0, 6))
         before.extend(stored(tmp_path / "store"))
         before.append(lines(tmp_path))
-        if what == "node":
+        if victim == "node":
             cluster.remove_node(doomed, allow_graceful=False)
         else:
             os.kill(rng.choice(at_work() or pids), signal.SIGKILL)

@@ -55,11 +55,11 @@ def suite():
 @pytest.mark.usefixtures("server")
 def test_the_numbers_with_a_store_in_a_bucket_are_those_of_one_process(tmp_path, suite):
     """Eight models and their attributions, to 1e-9; `RANK_MODELS_ROWS` rows are explained."""
-    told = [
+    all_numbers = [
         numbers(*suite, store, executor, EXPLAINED)
         for store, executor in ((tmp_path, "serial"), ("s3://team/numbers", "ray"))
     ]
-    np.testing.assert_allclose(*told, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(*all_numbers, rtol=0, atol=1e-9)
     count, damaged = verify(place("s3://team/numbers"))
     assert count >= 2 * len(suite[0])
     assert damaged == []
@@ -67,7 +67,7 @@ def test_the_numbers_with_a_store_in_a_bucket_are_those_of_one_process(tmp_path,
 
 @pytest.mark.usefixtures("server")
 def test_each_node_copies_models_from_a_bucket(tmp_path, suite, monkeypatch):
-    """Their own copies, where the driver's are; the numbers are the same. Copies elsewhere are refused before work."""
+    """Nodes have copies where the driver has them, with the same numbers; copies elsewhere are refused before work."""
     models, rows = suite
     local = [Path(model.source.place) for model in models[:2]]
     for model in local:
@@ -84,9 +84,9 @@ def test_each_node_copies_models_from_a_bucket(tmp_path, suite, monkeypatch):
         assert not copies_folder().exists()
 
     monkeypatch.setattr(ray_tasks, "check_nodes", forget)
-    told = [numbers(suites.load(local).models, rows, tmp_path, "serial", 2)]
-    told.append(numbers(remote, rows, "s3://team/copied", "ray", 2))
-    np.testing.assert_allclose(*told, rtol=0, atol=1e-9)
+    all_numbers = [numbers(suites.load(local).models, rows, tmp_path, "serial", 2)]
+    all_numbers.append(numbers(remote, rows, "s3://team/copied", "ray", 2))
+    np.testing.assert_allclose(*all_numbers, rtol=0, atol=1e-9)
     assert all(Path(model.source.place, "config.json").exists() for model in remote)
     monkeypatch.undo()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "elsewhere"))

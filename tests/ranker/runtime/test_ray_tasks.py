@@ -28,7 +28,7 @@ from ranker.sources.base import Machine, ModelInfo, Needs
 
 
 class Here:
-    """What the executor asks of Ray, done in this process, and what it was asked for."""
+    """Stand-in for Ray that works in this process and records what it was asked for."""
 
     exceptions = SimpleNamespace(RayError=ZeroDivisionError)
 
@@ -50,16 +50,23 @@ class Here:
     def remote(self, work):
         """A function as a task, or an actor."""
 
-        def start(*given):
+        def start(*flags):
             if isinstance(work, type):
                 return SimpleNamespace(
                     take=SimpleNamespace(remote=dict), add=SimpleNamespace(remote=lambda *rows: None)
                 )
-            self.tasks.append(given)
-            return self.put(work(*(self.stored.get(one, one) if isinstance(one, str) else one for one in given)))
+            self.tasks.append(flags)
+            return self.put(
+                work(
+                    *(
+                        self.stored.get(argument, argument) if isinstance(argument, str) else argument
+                        for argument in flags
+                    )
+                )
+            )
 
-        def options(**asked):
-            self.options_of.append(asked)
+        def options(**options):
+            self.options_of.append(options)
             return SimpleNamespace(remote=start)
 
         return SimpleNamespace(options=options)
@@ -86,7 +93,7 @@ class Here:
 
 
 @pytest.fixture
-def here(monkeypatch):
+def cluster(monkeypatch):
     """Ray in this process."""
     fake = Here()
     strategies = SimpleNamespace(NodeAffinitySchedulingStrategy=None)
@@ -95,7 +102,7 @@ def here(monkeypatch):
     return fake
 
 
-def test_a_task_carries_references_to_rows_and_gives_bytes(here, tmp_path):
+def test_a_task_carries_references_to_rows_and_gives_bytes(cluster, tmp_path):
     """Rows that several models are asked about are sent once, without their labels; answers come through the store."""
     toys = [Toy("a"), Toy("b", shares="base"), Toy("c", shares="base"), Toy("d", "fails")]
     runtime = Runtime(store=tmp_path, executor=RayTasks(limits=False), progress=silent)
@@ -103,18 +110,18 @@ def test_a_task_carries_references_to_rows_and_gives_bytes(here, tmp_path):
     assert failures == {"d": "d cannot be run"}
     for name in "abc":
         assert np.array_equal(answers[name].answers[0].predictions.probs, truth(name, ROWS))
-    assert [[job.source.name for job in task.jobs] for task, *_ in here.tasks] == [["a"], ["b", "c"], ["d"]]
-    for task, _, *references in here.tasks:
+    assert [[job.source.name for job in task.jobs] for task, *_ in cluster.tasks] == [["a"], ["b", "c"], ["d"]]
+    for task, _, *references in cluster.tasks:
         assert references == ["reference 0"]
         assert all(request.examples == () for job in task.jobs for request in job.requests)
-    first, *messages = here.stored.values()
+    first, *messages = cluster.stored.values()
     assert json.loads(first)[:2] == [["0", "row number 0"], ["1", "row number 1"]]
-    assert {type(content) for content in here.stored.values()} == {bytes}
+    assert {type(content) for content in cluster.stored.values()} == {bytes}
     assert [sorted(json.loads(message)) for message in messages] == [["end", "log", "outcomes"]] * 3
     assert not list(tmp_path.glob(".*.tmp"))
 
 
-def test_a_store_that_fails_on_a_node_ends_the_run(here, tmp_path, monkeypatch):
+def test_a_store_that_fails_on_a_node_ends_the_run(cluster, tmp_path, monkeypatch):
     """As one that fails here does."""
     monkeypatch.setattr("ranker.runtime.store.put", refused)
     runtime = Runtime(store=tmp_path, executor=RayTasks(limits=False), progress=silent)
@@ -133,20 +140,17 @@ def job(size=0, device="cpu", threads=None, **needs):
 
 
 @pytest.mark.parametrize(
-    ("jobs", "asked"),
+    ("jobs", "amounts"),
     [
-        ([job()], (1, PROCESS, 0)),
-        ([job(10**8), job(10**9)], (1, PROCESS + COPIES * 10**9, 0)),
-        ([job(threads=4)], (4, PROCESS, 0)),
-        ([job(device="cuda", accelerator=True)], (1, PROCESS, 1)),
-        ([job(accelerator=True)], (1, PROCESS, 0)),
-        ([job(network=True)], (0, PROCESS, 0)),
+        ([job()], (1, PROCESS, 0)), ([job(10**8), job(10**9)], (1, PROCESS + COPIES * 10**9, 0)),
+        ([job(threads=4)], (4, PROCESS, 0)), ([job(device="cuda", accelerator=True)], (1, PROCESS, 1)),
+        ([job(accelerator=True)], (1, PROCESS, 0)), ([job(network=True)], (0, PROCESS, 0)),
     ],
     ids=["small", "the largest", "threads", "a GPU", "no GPU", "a server"],
-)
-def test_cores_memory_and_gpus_are_asked_for(jobs, asked):
+)  # fmt: skip
+def test_cores_memory_and_gpus_are_asked_for(jobs, amounts):
     """Ray places a group where its largest model has room; what waits for a server needs no core."""
-    assert resources(jobs) == dict(zip(("num_cpus", "memory", "num_gpus"), asked, strict=True))
+    assert resources(jobs) == dict(zip(("num_cpus", "memory", "num_gpus"), amounts, strict=True))
 
 
 def test_a_machine_says_why_it_cannot_do_the_work(tmp_path, monkeypatch):
@@ -154,8 +158,8 @@ def test_a_machine_says_why_it_cannot_do_the_work(tmp_path, monkeypatch):
     (tmp_path / "mark").write_bytes(b"")
     right = Expected(versions(), str(tmp_path), "mark", [str(tmp_path)], {})
     assert trouble_here(right) == ""
-    other = {**versions(), "torch": "1.0"}
-    assert trouble_here(right._replace(versions=other)).endswith(", and this machine 1.0")
+    other_versions = {**versions(), "torch": "1.0"}
+    assert trouble_here(right._replace(versions=other_versions)).endswith(", and this machine 1.0")
     assert "does not see the store" in trouble_here(right._replace(mark="other"))
     assert trouble_here(right._replace(paths=["/only/here"])).startswith("does not see /only/here; ")
     monkeypatch.setattr(ray_cluster, "put", refused)
@@ -196,37 +200,37 @@ class Placed(Toy):
 
     @property
     def place(self):
-        """Where it was told to lie."""
+        """The place that it was told."""
         return self.does
 
 
-def test_a_store_without_the_right_to_write_is_refused_by_the_driver(here, tmp_path, monkeypatch):
+def test_a_store_without_the_right_to_write_is_refused_by_the_driver(cluster, tmp_path, monkeypatch):
     """Before any node is asked."""
     monkeypatch.setattr(ray_cluster, "put", refused)
     runtime = Runtime(store=tmp_path, executor=RayTasks(), progress=silent)
     with refuses(StoreError, place=str(tmp_path)):
         run_models(inspect_models([Toy("a")]), TASK, [[Request(ROWS)]], runtime)
-    assert here.tasks == []
+    assert cluster.tasks == []
 
 
-def test_an_address_is_checked_before_ray_tries_for_minutes(here, monkeypatch):
-    """Where nothing listens, and where no port stands."""
-    monkeypatch.setattr(here, "is_initialized", lambda: False)
+def test_an_address_is_checked_before_ray_tries_for_minutes(cluster, monkeypatch):
+    """An address without a port, or where nothing listens, is refused."""
+    monkeypatch.setattr(cluster, "is_initialized", lambda: False)
     for address in ("ray://127.0.0.1:1", "ray://head:port"):
         with refuses(UsageError, option="executor", value=address):
             next(RayTasks(address).run([job()], None, silent))
 
 
-def test_models_of_a_kind_wait_for_each_other(here, tmp_path, monkeypatch):
+def test_models_of_a_kind_wait_for_each_other(cluster, tmp_path, monkeypatch):
     """No more tasks at a time than `workers`, or than their source allows."""
-    seen = []
-    here.wait = lambda references, **_: (seen.append(len(references)) or references[:1], [])
+    counts = []
+    cluster.wait = lambda references, **_: (counts.append(len(references)) or references[:1], [])
     for workers, needs, most in ((3, Needs(), 3), ("auto", Needs(), 5), ("auto", Needs(at_once=2), 2)):
-        seen.clear()
+        counts.clear()
         monkeypatch.setattr(Toy, "inspect", lambda self, cache, needs=needs: ModelInfo(self, needs=needs))
         runtime = Runtime(store=tmp_path, executor=RayTasks(workers=workers, limits=False), progress=silent)
         run_models(inspect_models([Toy(str(n)) for n in range(5)]), TASK, [[Request(ROWS)]] * 5, runtime)
-        assert max(seen) == most
+        assert max(counts) == most
 
 
 def test_what_a_model_may_take_is_in_its_task():

@@ -39,24 +39,24 @@ def test_what_is_read_meanwhile_is_right(tmp_path, caplog):
     places = [str(Path(test_store.__file__).parent), *(path for path in sys.path if path)]
     command = [sys.executable, "-c", WRITER, str(tmp_path), "3", *places]
     writer = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    seen, reads, grew = {}, 0, 0
+    counts, reads, grew = {}, 0, 0
     try:
         while writer.poll() is None or reads == 0:
             for number in range(3):
                 key = {**KEY, "round": number}
                 entry = Store(tmp_path).entry(key)
                 missing = set(entry.missing(MANY).names)
-                there = [one for one, name in zip(MANY, text_names(MANY), strict=True) if name not in missing]
-                if there:
-                    rows = list(entry.attributions(there))
-                    assert all(same(row, row_of(example)) for row, example in zip(rows, there, strict=True))
-                assert len(there) >= seen.get(number, 0)
-                grew += len(there) > seen.get(number, 0)
-                seen[number], reads = len(there), reads + 1
+                present = [example for example, name in zip(MANY, text_names(MANY), strict=True) if name not in missing]
+                if present:
+                    rows = list(entry.attributions(present))
+                    assert all(same(row, row_of(example)) for row, example in zip(rows, present, strict=True))
+                assert len(present) >= counts.get(number, 0)
+                grew += len(present) > counts.get(number, 0)
+                counts[number], reads = len(present), reads + 1
             contents(tmp_path)
             assert verify(tmp_path)[1] == []
     finally:
-        _, said = writer.communicate()
-    assert (writer.returncode, said) == (0, "")
+        _, message = writer.communicate()
+    assert (writer.returncode, message) == (0, "")
     assert grew > 1, "the reader saw only what was complete"
     assert not caplog.records

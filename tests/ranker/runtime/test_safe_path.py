@@ -21,13 +21,13 @@ ROWS = [{"premise": f"The judge {n} ran.", "hypothesis": "The judge ran.", "labe
 @pytest.mark.more
 @pytest.mark.skipif(not PROGRAM.exists(), reason="the program is not installed beside this Python")
 @pytest.mark.parametrize(
-    "how",
+    "flags",
     [
         ("--workers", "2"),
         *(pytest.param(n, marks=pytest.mark.slow) for n in (("--no-isolate", "--workers", "1"), ("--workers", "1"))),
     ],
 )
-def test_no_module_of_the_current_folder_is_run(tmp_path, how):
+def test_no_module_of_the_current_folder_is_run(tmp_path, flags):
     """A folder of data that somebody has handed on may hold a torch.py; each here would leave a file and fail."""
     for name in NAMES:
         (tmp_path / f"{name}.py").write_text(
@@ -35,10 +35,10 @@ def test_no_module_of_the_current_folder_is_run(tmp_path, how):
         )
     (tmp_path / "two.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS))
     models = [str(SUITE / name) for name in ("untouched", "inoc-4000")]
-    given = ["--data", "two.jsonl", "--attribution", "none", "--store", "store", *how]
+    arguments = ["--data", "two.jsonl", "--attribution", "none", "--store", "store", *flags]
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONSAFEPATH"}
     done = subprocess.run(
-        [PROGRAM, *given, "--models", *models], cwd=tmp_path, env=environment, capture_output=True, text=True
+        [PROGRAM, *arguments, "--models", *models], cwd=tmp_path, env=environment, capture_output=True, text=True
     )
     assert list(tmp_path.glob("ran-*")) == []
     assert done.returncode == 0, done.stderr

@@ -28,7 +28,7 @@ def root(request, tmp_path):
 
 
 def test_rows_are_kept_and_found(root):
-    """What was computed comes back to the last bit, and is not computed again; a larger set builds on it."""
+    """Rows come back to the last bit and are not computed again; a larger set builds on them."""
     attributions(Store(root).entry(KEY), EXAMPLES[:3], Counter())
     counter = Counter()
     rows = attributions(Store(root).entry(KEY), EXAMPLES, counter)
@@ -51,32 +51,32 @@ def test_what_was_done_before_an_interruption_is_kept(root, monkeypatch):
 
 
 def test_a_damaged_shard_is_set_aside_and_pruned(root, caplog):
-    """It is named, its rows are computed anew, `verify` counts what is whole, and `prune` removes it."""
+    """The shard is named, its rows are computed anew, `verify` counts what is whole, and `prune` removes it."""
     attributions(Store(root).entry(KEY), EXAMPLES, Counter())
-    [kept] = contents(root)
-    [shard] = kept.folder.glob("*.parquet")
-    assert (kept.rows, kept.size) == (5, len(shard.read_bytes()))
+    [entry] = contents(root)
+    [shard] = entry.folder.glob("*.parquet")
+    assert (entry.rows, entry.size) == (5, len(shard.read_bytes()))
     shard.write_bytes(shard.read_bytes()[:-1])
     assert verify(root) == (2, [shard])
     counter = Counter()
     attributions(Store(root).entry(KEY), EXAMPLES, counter)
     assert len(counter.asked) == 5
     assert f"{shard} is damaged" in caplog.text
-    assert [why for _, why in prune(root)] == ["damaged"]
+    assert [reason for _, reason in prune(root)] == ["damaged"]
     assert verify(root) == (2, [])
     assert len(Store(root).entry(KEY).missing(EXAMPLES)) == 0
 
 
 def test_two_writers_lose_nothing(root):
     """Each asks anew what is there, once it has closed a key: it sees what another one has written since."""
-    one, other = Store(root), Store(root)
-    assert len(one.entry(KEY).missing(EXAMPLES)) == 5
-    attributions(other.entry(KEY), EXAMPLES[:2], Counter())
-    one.close(key_digest(KEY))
-    assert len(one.entry(KEY).missing(EXAMPLES)) == 3
-    attributions(one.entry(KEY), EXAMPLES[1:], Counter())
-    other.close(key_digest(KEY))
-    assert len(other.entry(KEY).missing(EXAMPLES)) == 0
+    first_store, second_store = Store(root), Store(root)
+    assert len(first_store.entry(KEY).missing(EXAMPLES)) == 5
+    attributions(second_store.entry(KEY), EXAMPLES[:2], Counter())
+    first_store.close(key_digest(KEY))
+    assert len(first_store.entry(KEY).missing(EXAMPLES)) == 3
+    attributions(first_store.entry(KEY), EXAMPLES[1:], Counter())
+    second_store.close(key_digest(KEY))
+    assert len(second_store.entry(KEY).missing(EXAMPLES)) == 0
 
 
 def test_nothing_is_left_of_the_first_look(root):
@@ -88,9 +88,9 @@ def test_nothing_is_left_of_the_first_look(root):
 def test_a_place_that_refuses_is_told_at_once(tmp_path):
     """A file stands where the store should be: one line, before any work."""
     (tmp_path / "taken").write_text("")
-    taken = Remote(str(tmp_path / "taken"), LocalFileSystem())
-    with refuses(StoreError, option="store", value=taken):
-        Store(taken)
+    taken_root = Remote(str(tmp_path / "taken"), LocalFileSystem())
+    with refuses(StoreError, option="store", value=taken_root):
+        Store(taken_root)
 
 
 def test_errors_of_a_library_are_one_line(root, monkeypatch):
@@ -166,13 +166,13 @@ def pauses(monkeypatch):
 @pytest.mark.parametrize("name", ["pipe_file", "cat_file", "ls"])
 def test_a_request_that_fails_in_passing_is_sent_again(root, monkeypatch, pauses, name):
     """Every third attempt succeeds, after two pauses, the second longer; what is kept is the same."""
-    attempts, whole = [], getattr(type(root.system), name)
+    attempts, method = [], getattr(type(root.system), name)
 
     def flaky(*arguments, **options):
         attempts.append(arguments)
         if len(attempts) % 3:
             raise TimeoutError("slow down") if len(attempts) % 2 else OSError(5, "internal error")
-        return whole(*arguments, **options)
+        return method(*arguments, **options)
 
     monkeypatch.setattr(type(root.system), name, flaky)
     for _ in range(2):
@@ -197,7 +197,7 @@ def test_a_request_that_keeps_failing_is_given_up(root, monkeypatch, pauses):
 
 
 def test_a_shard_that_is_there_is_not_written_again(root, monkeypatch):
-    """Its name is its checksum: a second writer leaves it as it is, and so does an attempt whose answer was lost."""
+    """A shard's name is its checksum: a second writer leaves it, as does an attempt whose answer was lost."""
     attributions(Store(root).entry(KEY), EXAMPLES, Counter())
     [entry] = contents(root)
     [shard] = entry.folder.glob("*.parquet")
@@ -206,10 +206,10 @@ def test_a_shard_that_is_there_is_not_written_again(root, monkeypatch):
         shard.create(b"another")
     put_new(shard, b"another")
     assert shard.read_bytes() == content
-    whole = type(root.system).pipe_file
+    pipe_file = type(root.system).pipe_file
 
     def lost(system, path, value, **options):
-        whole(system, path, value, **options)
+        pipe_file(system, path, value, **options)
         raise TimeoutError("no answer")
 
     monkeypatch.setattr("ranker.files.buckets.time.sleep", lambda seconds: None)
@@ -221,11 +221,11 @@ def test_a_shard_that_is_there_is_not_written_again(root, monkeypatch):
 def test_a_key_is_listed_when_its_work_is_planned_and_when_its_shards_are_merged(root, monkeypatch):
     """One listing for each key tells what is missing; none while blocks are written and read; one before the merge."""
     monkeypatch.setattr(store_module, "BLOCK", 2)
-    listed, whole = [], type(root.system).ls
+    listed, list_folder = [], type(root.system).ls
 
     def counted(self, path, *arguments, **options):
         listed.append(path)
-        return whole(self, path, *arguments, **options)
+        return list_folder(self, path, *arguments, **options)
 
     store = Store(root)
     monkeypatch.setattr(type(root.system), "ls", counted)

@@ -22,17 +22,10 @@ def row_of(example):
     """A row with awkward numbers, different for each example."""
     number = float(len(example.segments[0]) + int(example.segments[0][-1])) / 3
     return Attributions(
-        probs=np.array([number / 10, 1 - number / 10]),
-        target=1,
-        tokens=("[CLS]", "▁té", "👍"),
-        segment=np.array([-1, 0, 1]),
-        word=np.array([-1, 0, 3]),
-        offsets=np.array([[0, 0], [0, 2], [4, 5]]),
-        scores=np.array([number, -1e-300, np.nextafter(1, 2)]),
-        backend="ig",
-        residual=float("nan"),
-        effort=20,
-    )
+        probs=np.array([number / 10, 1 - number / 10]), target=1, tokens=("[CLS]", "▁té", "👍"),
+        segment=np.array([-1, 0, 1]), word=np.array([-1, 0, 3]), offsets=np.array([[0, 0], [0, 2], [4, 5]]),
+        scores=np.array([number, -1e-300, np.nextafter(1, 2)]), backend="ig", residual=float("nan"), effort=20,
+    )  # fmt: skip
 
 
 class Counter:
@@ -91,14 +84,14 @@ def test_equal_texts_are_computed_once(tmp_path):
 
 
 def test_a_block_is_on_the_disk_before_it_counts(tmp_path, monkeypatch):
-    """Its content is brought to the disk before it is renamed, and the folder with its name after that."""
+    """The content is brought to the disk before it is renamed, and the folder with its name after that."""
     done, fsync, replace = [], os.fsync, os.replace
     monkeypatch.setattr(os, "fsync", lambda number: (done.append(os.fstat(number).st_ino), fsync(number)))
     monkeypatch.setattr(os, "replace", lambda *names: (done.append("renamed"), replace(*names)))
     attributions(Store(tmp_path).entry(KEY), EXAMPLES, Counter())
     [shard] = tmp_path.rglob("*.parquet")
-    at = len(done) - 1 - done[::-1].index("renamed")
-    assert done[at - 1 :] == [shard.stat().st_ino, "renamed", shard.parent.stat().st_ino]
+    position = len(done) - 1 - done[::-1].index("renamed")
+    assert done[position - 1 :] == [shard.stat().st_ino, "renamed", shard.parent.stat().st_ino]
     assert {tmp_path.stat().st_ino, (tmp_path / "v2").stat().st_ino} <= set(done)
 
 
@@ -138,13 +131,13 @@ def test_what_was_done_before_an_interruption_is_kept(tmp_path, monkeypatch):
     assert not list(tmp_path.rglob("*.tmp"))
 
 
-@pytest.mark.parametrize("where", [0.0, 0.25, 0.5, 0.75, 0.999])
-def test_a_damaged_shard_is_set_aside_and_computed_anew(tmp_path, caplog, where):
+@pytest.mark.parametrize("place", [0.0, 0.25, 0.5, 0.75, 0.999])
+def test_a_damaged_shard_is_set_aside_and_computed_anew(tmp_path, caplog, place):
     """A flipped byte anywhere in the file, footer included, is noticed, named, and costs the rows of one shard."""
     attributions(Store(tmp_path).entry(KEY), EXAMPLES, Counter())
     [shard] = tmp_path.rglob("*.parquet")
     content = bytearray(shard.read_bytes())
-    content[int(len(content) * where)] ^= 0xFF
+    content[int(len(content) * place)] ^= 0xFF
     shard.write_bytes(content)
     counter = Counter()
     rows = attributions(Store(tmp_path).entry(KEY), EXAMPLES, counter)
@@ -211,25 +204,22 @@ def test_info_lists_keys_with_their_rows_and_bytes(filled, command):
     start = f"{folder.name[:12]}       5 rows  {size:>10,} bytes"
     assert command("info") == (
         0,
-        [
-            f"{start}  model abcabcabcabc  float32  ig:baseline=mask,steps=5",
-            f"1 keys, 5 rows, {size:,} bytes",
-        ],
+        [f"{start}  model abcabcabcabc  float32  ig:baseline=mask,steps=5", f"1 keys, 5 rows, {size:,} bytes"],
         "",
     )
 
 
 def test_info_calls_a_model_by_its_last_name(filled, command):
     """The name is no part of the key, and none that anybody wrote reaches the terminal as a command to it."""
-    more = [*EXAMPLES, Example("new", ("text 9",), 0)]
-    attributions(Store(filled.root).entry(FIELDS, "bert\x1b[2J"), more, Counter())
+    more_examples = [*EXAMPLES, Example("new", ("text 9",), 0)]
+    attributions(Store(filled.root).entry(FIELDS, "bert\x1b[2J"), more_examples, Counter())
     assert command("info")[1][0].endswith("model abcabcabcabc 'bert\\x1b[2J'  float32  ig:baseline=mask,steps=5")
     assert command("verify")[0] == 0
-    assert len(Store(filled.root).entry(FIELDS).missing(more)) == 0
+    assert len(Store(filled.root).entry(FIELDS).missing(more_examples)) == 0
 
 
 def test_info_of_a_key_whose_description_is_damaged(filled, command):
-    """Its rows are found and counted all the same; what they are is not known."""
+    """Rows of the key are found and counted; their meaning is not known."""
     [described] = filled.root.rglob("key.json")
     described.write_text("{}")
     assert command("info")[1][0].endswith("model ?  ?  ?")
@@ -271,12 +261,9 @@ def test_prune_removes_what_is_never_read_again(filled, command):
     duplicate = min(first, twin)
     assert status == 0
     assert lines == [
-        f"{left} removed (temporary)",
-        f"{aside} removed (damaged)",
-        f"{damaged} removed (damaged)",
-        f"{duplicate} removed (duplicate)",
-        "4 files removed",
-    ]
+        f"{left} removed (temporary)", f"{aside} removed (damaged)", f"{damaged} removed (damaged)",
+        f"{duplicate} removed (duplicate)", "4 files removed",
+    ]  # fmt: skip
     assert writing.exists()  # by a process that is alive, perhaps
     assert theirs.exists()  # no name that a store gives
     assert len(before.entry(FIELDS).missing(EXAMPLES)) == 0
@@ -320,19 +307,9 @@ def test_a_parquet_file_of_something_else_is_set_aside(tmp_path, caplog):
 def test_a_shard_that_goes_away_while_it_is_read_is_not_an_error(tmp_path, monkeypatch):
     """Another process may prune, or set aside, what this one has just listed."""
     attributions(Store(tmp_path).entry(KEY), EXAMPLES[:1], Counter())
-    there = store_module.shards_of
-    monkeypatch.setattr(store_module, "shards_of", lambda folder: [*there(folder), folder / "gone.parquet"])
+    list_shards = store_module.shards_of
+    monkeypatch.setattr(store_module, "shards_of", lambda folder: [*list_shards(folder), folder / "gone.parquet"])
     assert len(Store(tmp_path).entry(KEY).missing(EXAMPLES)) == 4
-
-
-def test_help_on_the_store_loads_no_parquet():
-    """What the commands do can be read without waiting for what they need."""
-    code = (
-        "import sys\nfrom ranker.cli import main\n"
-        "try: main(['store', 'prune', '--help'])\nexcept SystemExit: print('pyarrow' in sys.modules)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-1] == "False"
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="threads are listed there on Linux only")
@@ -351,12 +328,12 @@ def test_reading_a_store_starts_no_thread(tmp_path):
 
 
 def test_a_key_whose_description_is_gone_is_still_one(tmp_path):
-    """It is listed and named as damaged, its rows are found, and the run that finds them writes it anew."""
+    """The key is listed as damaged, its rows are found, and the run that finds them writes it anew."""
     attributions(Store(tmp_path).entry(KEY), EXAMPLES, Counter())
     described = tmp_path / "v2" / key_digest(KEY)[:32] / "key.json"
     content = described.read_bytes()
     described.unlink()
-    assert [(kept.rows, kept.key) for kept in contents(tmp_path)] == [(5, {})]
+    assert [(entry.rows, entry.key) for entry in contents(tmp_path)] == [(5, {})]
     assert verify(tmp_path) == (2, [described])
     assert list(prune(tmp_path)) == []
     store, second = Store(tmp_path), Counter()
@@ -371,8 +348,8 @@ def test_a_store_that_may_not_be_written_is_read(tmp_path, monkeypatch, caplog):
     """Another user's: what is known is found; what is not is refused before it is computed, in one line."""
     attributions(Store(tmp_path).entry(KEY), EXAMPLES[:3], Counter())
 
-    def refused(*_, **more):
-        raise PermissionError(13, "Permission denied", more.get("dir"))
+    def refused(*_, **options):
+        raise PermissionError(13, "Permission denied", options.get("dir"))
 
     monkeypatch.setattr(store_module.tempfile, "TemporaryFile", refused)
     monkeypatch.setattr(store_module, "put", refused)
@@ -393,7 +370,7 @@ def test_a_store_that_may_not_be_written_is_read(tmp_path, monkeypatch, caplog):
 
 @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda path: os.symlink("/dev/zero", path)])
 def test_a_pipe_in_the_place_of_a_shard_is_set_aside(tmp_path, make, caplog):
-    """It is not waited for, and its rows are computed anew."""
+    """Nobody waits for the pipe, and its rows are computed anew."""
     attributions(Store(tmp_path).entry(KEY), EXAMPLES, Counter())
     (shard,) = (tmp_path / "v2").glob("*/*.parquet")
     shard.unlink()

@@ -1,7 +1,4 @@
-"""What a store goes through: processes that are killed, bits that flip, two at once, disks that are full or read-only.
-
-The quick run has each in a small form, `make soak` in full. Run as a program, this file is the process that is killed.
-"""
+"""Faults of a store: killed processes, bits that flip, two writers at once, disks that are full or read-only."""
 
 import os
 import subprocess
@@ -46,16 +43,16 @@ def work(root: Path, log: Path, first: int) -> None:
 def workers(count):
     """Processes that wait for work, a line each time: store, log, number of the first row."""
     command, variables = [sys.executable, __file__], {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    made = [
+    processes = [
         subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1, env=variables)
         for _ in range(count)
     ]
     try:
-        for worker in made:
+        for worker in processes:
             assert worker.stdout.readline() == "ready\n"
-        yield made
+        yield processes
     finally:
-        for worker in made:
+        for worker in processes:
             worker.kill()
             worker.wait()
             worker.stdin.close()
@@ -69,47 +66,44 @@ def send(worker, root, number):
 
 
 def logged(root, number):
-    """What a worker has computed, finished or not."""
+    """List what a worker has computed, finished or not."""
     log = Path(f"{root}-{number}.log")
     return set(log.read_text().split()) if log.exists() else set()
 
 
 def resume(root):
-    """Compute what is missing; which examples that was. Then all rows must be right."""
-    asked = []
+    """Compute the missing examples and return them, once all rows are right."""
+    times = []
 
     def compute(missing):
-        asked.extend(example.id for example in missing)
+        times.extend(example.id for example in missing)
         return map(row_of, missing)
 
     rows = attributions(Store(root).entry(KEY), EXAMPLES, compute)
     assert all(same(row, row_of(example)) for row, example in zip(rows, EXAMPLES, strict=True))
-    return set(asked)
+    return set(times)
 
 
 @pytest.mark.more
 @pytest.mark.parametrize("rounds", [2, pytest.param(67, marks=pytest.mark.soak)])
 def test_killed_processes_lose_no_more_than_a_block(tmp_path, rounds):
-    """SIGKILL at random moments of three that fill one store: the rest is computed, and the result is whole.
-
-    Of what a killed process had computed at most one block is lost, and `prune` leaves no temporary file.
-    """
+    """SIGKILL at random moments of three writers loses at most one block of each, and `prune` leaves no file."""
     rng = np.random.default_rng(0)
-    whole = SECONDS * len(EXAMPLES) * 1.5
+    full_time = SECONDS * len(EXAMPLES) * 1.5
     for number in range(rounds):
         root = tmp_path / f"store-{number}"
-        with workers(3) as made:
+        with workers(3) as processes:
             begins = [int(first) for first in rng.choice(len(EXAMPLES), 3, replace=False)]
-            for worker, first in zip(made, begins, strict=True):
+            for worker, first in zip(processes, begins, strict=True):
                 send(worker, root, first)
-            moments = np.diff(np.sort(rng.uniform(0, whole, 3)), prepend=0.0)
-            for worker, pause in zip(made, moments, strict=True):
+            moments = np.diff(np.sort(rng.uniform(0, full_time, 3)), prepend=0.0)
+            for worker, pause in zip(processes, moments, strict=True):
                 time.sleep(pause)
                 worker.kill()
                 worker.wait()
         computed = [logged(root, first) for first in begins]
-        asked = resume(root)
-        assert all(len(asked & done) <= BLOCK for done in computed)
+        requests = resume(root)
+        assert all(len(requests & done) <= BLOCK for done in computed)
         for _ in prune(root, abandoned=0):
             pass
         assert not list(root.rglob("*.tmp"))
@@ -124,8 +118,8 @@ def test_two_processes_race(tmp_path, rounds):
     with workers(2) as racers:
         for number in range(rounds):
             root = tmp_path / f"store-{number}"
-            for at, worker in enumerate(racers):
-                send(worker, root, at * 30 * (number % 2))
+            for index, worker in enumerate(racers):
+                send(worker, root, index * 30 * (number % 2))
             assert [worker.stdout.readline() for worker in racers] == ["done\n", "done\n"]
             assert resume(root) == set()
             assert not list(root.rglob("*.tmp"))
@@ -163,7 +157,7 @@ def test_every_flipped_bit_and_every_cut_is_noticed(shard, sample):
 
 
 def test_a_file_in_the_place_of_a_keys_folder(tmp_path):
-    """What cannot be written is told in one line before anything is computed."""
+    """One line says what cannot be written, before anything is computed."""
     (tmp_path / "v2").mkdir()
     (tmp_path / "v2" / key_digest(KEY)[:32]).write_text("")
 
@@ -220,7 +214,7 @@ def test_a_full_disk_costs_what_did_not_fit(disk, monkeypatch):
 
 
 def test_a_read_only_disk_is_told_at_once(disk, caplog):
-    """What is on it is read, with a note; what is not is refused before a model is loaded, in one line."""
+    """Rows on the disk are read, with a note; others are refused before a model is loaded, in one line."""
     folder, mount = disk
     attributions(Store(folder).entry(KEY), EXAMPLES[:3], lambda missing: map(row_of, missing))
     assert mount("remount,ro")

@@ -1,8 +1,4 @@
-"""What makes two rows different things to the store: every knob that can change a number, and no other.
-
-Each knob stands in a table below. A field that is added to a record and not to a table fails a test, so that somebody
-says whether it can change a number before a row is found under the wrong key.
-"""
+"""Every knob that can change a number changes the store's key, and no other: each stands in a table below."""
 
 import json
 import shutil
@@ -48,12 +44,7 @@ OTHER_VALUES = {
 JUDGED = {("shap", "tolerance"), ("lime", "tolerance")}
 """The settings by which rows are only judged, once they are there; IG's tolerance says where it puts more points."""
 
-MACHINE = {
-    "device": ("meta", False),
-    "dtype": ("bfloat16", True),
-    "token_budget": (7, False),
-    "threads": (3, False),
-}
+MACHINE = {"device": ("meta", False), "dtype": ("bfloat16", True), "token_budget": (7, False), "threads": (3, False)}
 """How a model is run: field -> (another value, whether it changes a number)."""
 
 OPTIONS = {
@@ -97,22 +88,15 @@ EXAMPLES = {
 """What an example is: field -> (another value, whether it changes what a model makes of it)."""
 
 FILES = {
-    "model.safetensors": True,
-    "config.json": True,
-    "tokenizer.json": True,
-    "tokenizer_config.json": True,
-    "vocab.txt": True,
-    "modeling_own.py": True,
-    "README.md": False,
-    "training.json": False,
-    "training_args.bin": False,
-}
+    "model.safetensors": True, "config.json": True, "tokenizer.json": True, "tokenizer_config.json": True,
+    "vocab.txt": True, "modeling_own.py": True, "README.md": False, "training.json": False, "training_args.bin": False,
+}  # fmt: skip
 """A file of a checkpoint -> whether it can change a number."""
 
 
 @pytest.fixture(autouse=True)
 def _versions_read_anew():
-    """What a test says of versions holds in it, and not behind it."""
+    """Read versions anew for each test."""
     version.cache_clear()
     yield
     version.cache_clear()
@@ -132,15 +116,11 @@ def key(subject: Subject, method: str = "ig", settings: Settings | None = None) 
 @pytest.mark.parametrize(
     ("record", "table"),
     [
-        *((kind, OTHER_VALUES[name]) for name, kind in SETTINGS.items()),
-        (Machine, MACHINE),
-        (SourceOptions, OPTIONS),
-        (Checkpoint, CHECKPOINT),
-        (ClassificationTask, TASKS),
-        (Example, EXAMPLES),
+        *((kind, OTHER_VALUES[name]) for name, kind in SETTINGS.items()), (Machine, MACHINE), (SourceOptions, OPTIONS),
+        (Checkpoint, CHECKPOINT), (ClassificationTask, TASKS), (Example, EXAMPLES),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
-)
+)  # fmt: skip
 def test_every_field_stands_in_the_table(record, table):
     """Nobody adds a parameter without saying here whether it changes a number."""
     assert {field.name for field in fields(record) if field.compare} == table.keys()
@@ -163,32 +143,20 @@ def test_settings_of_a_backend_change_the_key_where_they_change_a_number(subject
     assert changed == ((method, name) not in JUDGED)
 
 
-def test_the_revision_of_a_backend_changes_its_key(subject, monkeypatch):
+@pytest.mark.parametrize(
+    ("owner", "name", "changed"),
+    [
+        (SETTINGS["ig"], "revision", {"ig"}),
+        (Settings, "revision", {*SETTINGS} - {"none"}),  # answers keep their keys
+        (worker, "REVISION", {*SETTINGS}),  # attributions hang on answers
+        (align, "REVISION", {*SETTINGS}),  # and answers on what a text is made into
+    ],
+)
+def test_a_revision_changes_the_keys_of_what_it_computes(subject, monkeypatch, owner, name, changed):
     """Rows that another revision of the code computed are not taken for this one's."""
     before = {method: key(subject, method) for method in SETTINGS}
-    monkeypatch.setattr(SETTINGS["ig"], "revision", 1000)
-    assert [method for method in SETTINGS if key(subject, method) != before[method]] == ["ig"]
-
-
-def test_the_revision_of_all_backends_changes_the_keys_of_all(subject, monkeypatch):
-    """That of one backend does not stand in its way; answers are no backend's, and keep theirs."""
-    before = {method: key(subject, method) for method in SETTINGS}
-    monkeypatch.setattr(Settings, "revision", 1000)
-    assert [method for method in SETTINGS if key(subject, method) == before[method]] == ["none"]
-
-
-def test_the_revision_of_answers_changes_every_key(subject, monkeypatch):
-    """What is attributed hangs on them."""
-    before = {method: key(subject, method) for method in SETTINGS}
-    monkeypatch.setattr(worker, "REVISION", 1000)
-    assert all(key(subject, method) != before[method] for method in SETTINGS)
-
-
-def test_how_words_and_tokens_are_cut_changes_every_key(subject, monkeypatch):
-    """Answers, too: they are to what a text is made into."""
-    before = {method: key(subject, method) for method in SETTINGS}
-    monkeypatch.setattr(align, "REVISION", 1000)
-    assert all(key(subject, method) != before[method] for method in SETTINGS)
+    monkeypatch.setattr(owner, name, 1000)
+    assert {method for method in SETTINGS if key(subject, method) != before[method]} == changed
 
 
 def test_the_method_changes_the_key(subject):
@@ -252,7 +220,7 @@ def test_files_of_a_checkpoint_change_the_key_where_they_change_a_number(subject
 
 
 def test_an_adapters_base_changes_the_key(subject, tmp_path):
-    """Its own files are the same, and the weights that they are added to are not."""
+    """An adapter's own files stay the same, but not the weights that they are added to."""
     adapter = tmp_path / "adapter"
     adapter.mkdir()
     (adapter / "adapter_model.safetensors").write_bytes(b"")
@@ -268,19 +236,15 @@ def test_an_adapters_base_changes_the_key(subject, tmp_path):
 @pytest.mark.parametrize(
     ("library", "methods"),
     [
-        ("torch", set(SETTINGS)),
-        ("transformers", set(SETTINGS)),
-        ("tokenizers", set(SETTINGS)),
-        ("captum", {"ig"}),
-        ("numpy", {"lime"}),
-        ("peft", set()),
+        ("torch", set(SETTINGS)), ("transformers", set(SETTINGS)), ("tokenizers", set(SETTINGS)), ("captum", {"ig"}),
+        ("numpy", {"lime"}), ("peft", set()),
     ],
-)
+)  # fmt: skip
 def test_library_versions_change_the_keys_of_what_they_compute(subject, monkeypatch, library, methods):
     """Another captum is another IG, and the same LIME; another torch is another everything."""
     before = {method: key(subject, method) for method in SETTINGS}
-    known = metadata.version
-    monkeypatch.setattr(metadata, "version", lambda name: "9.9" if name == library else known(name))
+    installed = metadata.version
+    monkeypatch.setattr(metadata, "version", lambda name: "9.9" if name == library else installed(name))
     version.cache_clear()
     assert {method for method in SETTINGS if key(subject, method) != before[method]} == methods
 
@@ -297,29 +261,26 @@ def test_what_a_library_was_built_for_is_not_in_the_key(subject, monkeypatch):
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_an_example_is_its_text(name):
-    """Its id, its label and its marks are nothing that a model sees."""
+    """Id, label and marks of an example are nothing that a model sees."""
     value, changes = EXAMPLES[name]
     assert (text_key(replace(EXAMPLE, **{name: value})) != text_key(EXAMPLE)) == changes
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("first", "second"),
     [
-        (("ab", "c"), ("a", "bc")),
-        (("a", "b"), ("b", "a")),
-        (("a",), ("a", "")),
-        (("é",), ("e\u0301",)),
+        (("ab", "c"), ("a", "bc")), (("a", "b"), ("b", "a")), (("a",), ("a", "")), (("é",), ("e\u0301",)),
         (("a",), ("a ",)),
     ],
-)
-def test_texts_that_are_alike_are_told_apart(one, other):
-    """Where a segment ends, which comes first, accents in one character or two, a space at the end."""
-    assert text_key(replace(EXAMPLE, segments=one)) != text_key(replace(EXAMPLE, segments=other))
+)  # fmt: skip
+def test_texts_that_are_alike_are_told_apart(first, second):
+    """Keys see segments' ends and order, accents in one character or two, and a space at the end."""
+    assert text_key(replace(EXAMPLE, segments=first)) != text_key(replace(EXAMPLE, segments=second))
 
 
 def test_the_order_of_examples_and_fields_is_not_in_the_key(tmp_path):
     """Rows are found by their text, and a key by its names, in whatever order they come."""
-    kept = Store(tmp_path)
+    store = Store(tmp_path)
     examples = [replace(EXAMPLE, segments=(text,)) for text in ("one", "two", "three")]
     fields_of_key = {"model": "abc", "backend": "ig"}
 
@@ -328,8 +289,8 @@ def test_the_order_of_examples_and_fields_is_not_in_the_key(tmp_path):
 
         return (row_of(replace(EXAMPLE, segments=(str(len(example.segments[0])),))) for example in missing)
 
-    attributions(kept.entry(fields_of_key), examples, compute)
-    assert len(kept.entry(dict(reversed(fields_of_key.items()))).missing(examples[::-1])) == 0
+    attributions(store.entry(fields_of_key), examples, compute)
+    assert len(store.entry(dict(reversed(fields_of_key.items()))).missing(examples[::-1])) == 0
 
 
 def test_another_schema_is_another_store(monkeypatch):

@@ -116,8 +116,8 @@ def test_a_server_that_is_paused_and_then_gone_costs_unfinished_blocks(address, 
         again = root(Proxy(address, None), number)
         missing = len(Store(again).entry(KEY).missing(examples))
         rows = attributions(Store(again).entry(KEY), examples, second)
-        whole = all(same(row, row_of(example)) for row, example in zip(rows, examples, strict=True))
-        outcomes.append((proxy.gone, failed, len(first.asked), missing, second.asked, whole))
+        all_same = all(same(row, row_of(example)) for row, example in zip(rows, examples, strict=True))
+        outcomes.append((proxy.gone, failed, len(first.asked), missing, second.asked, all_same))
 
     moments = [chooser.randint(3, 18) for _ in range(MOMENTS)]
     threads = [threading.Thread(target=session, args=pair) for pair in enumerate(moments)]
@@ -126,10 +126,10 @@ def test_a_server_that_is_paused_and_then_gone_costs_unfinished_blocks(address, 
     for thread in threads:
         thread.join()
     assert len(outcomes) == MOMENTS
-    for gone, failed, asked, missing, again, whole in outcomes:
+    for gone, failed, requests, missing, again, complete in outcomes:
         assert gone
         assert failed is not None
         assert "\n" not in failed
-        assert whole
+        assert complete
         assert len(again) == missing
-        assert asked - (len(examples) - missing) <= store_module.BLOCK  # of what was computed, one block was lost
+        assert requests - (len(examples) - missing) <= store_module.BLOCK  # of what was computed, one block was lost

@@ -58,19 +58,19 @@ def test_weights_are_swapped_at_a_hundred_moments(two, tmp_path, name):
 
     swapping = threading.Thread(target=swap)
     swapping.start()
-    kept, runs = 0, 0
+    count, runs = 0, 0
     try:
-        while len(swaps) < SWAPS or not kept:
+        while len(swaps) < SWAPS or not count:
             store, runs = Store(tmp_path / f"store-{runs}"), runs + 1
             runtime = Runtime(store=store, executor=EXECUTORS[name])
             run_models(inspect_models([two[0]]), TASK, [[Request(ROWS)]], runtime)
-            for one in contents(store.root):
-                entry = store.entry(one.key)
+            for content in contents(store.root):
+                entry = store.entry(content.key)
                 if not entry.missing(ROWS):
-                    found = entry.predictions(ROWS).probs
-                    np.testing.assert_allclose(found, truth[one.key["source"]["content"]], atol=1e-6)
-                    kept += 1
+                    probs = entry.predictions(ROWS).probs
+                    np.testing.assert_allclose(probs, truth[content.key["source"]["content"]], atol=1e-6)
+                    count += 1
     finally:
         stop.set()
         swapping.join()
-    assert kept
+    assert count

@@ -21,17 +21,17 @@ ASKED: list[str] = []
 
 
 @dataclass(frozen=True)
-class Guess(TextSource):
+class RateGuess(TextSource):
     """A black box that notes whenever it is asked."""
 
     share: float
 
     def labels(self):
-        """Those of the rows."""
+        """Labels of the rows."""
         return ROWS.task.labels
 
     def content(self):
-        """Its name and its only parameter."""
+        """The name and its only parameter."""
         return f"{self.name} {self.share}"
 
     def probabilities(self, texts):
@@ -41,15 +41,15 @@ class Guess(TextSource):
         return np.stack([sure, 1 - sure], axis=1)
 
 
-def asked(**said):
+def asked(**options):
     """The models that a call asks."""
     ASKED.clear()
-    rank([Guess("a", 0.8), Guess("b", 0.3)], ROWS, probe=4, evidence=Evidence("none", methods=()), **said)
+    rank([RateGuess("a", 0.8), RateGuess("b", 0.3)], ROWS, probe=4, evidence=Evidence("none", methods=()), **options)
     return ASKED
 
 
 def test_a_second_call_asks_no_model(tmp_path, monkeypatch):
-    """What the first call found is in the user's store; where that is, is looked up when the call begins."""
+    """The first call's numbers are in the user's store, whose place is looked up when the call begins."""
     assert set(asked()) == {"a", "b"}
     assert asked() == []
     monkeypatch.setenv("RANK_MODELS_STORE", str(tmp_path / "other"))
@@ -66,7 +66,7 @@ def test_none_keeps_nothing(tmp_path, monkeypatch):
 
 
 def test_a_store_that_cannot_be_written_is_one_line(tmp_path, monkeypatch):
-    """It says what to do."""
+    """The line says what to do."""
     (tmp_path / "file").touch()
     monkeypatch.setenv("RANK_MODELS_STORE", str(tmp_path / "file"))
     with refuses(StoreError, option="store", value=tmp_path / "file"):
@@ -74,16 +74,16 @@ def test_a_store_that_cannot_be_written_is_one_line(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("said", "place"),
+    ("options", "place"),
     [
         ({"RANK_MODELS_STORE": "/a/b", "XDG_CACHE_HOME": "/c"}, "/a/b"),
         ({"RANK_MODELS_STORE": "", "XDG_CACHE_HOME": "/c"}, "/c/rank-models"),
         ({"RANK_MODELS_STORE": "", "XDG_CACHE_HOME": "", "HOME": "/h"}, "/h/.cache/rank-models"),
     ],
 )
-def test_it_is_that_of_the_command_line(said, place, monkeypatch):
+def test_it_is_that_of_the_command_line(options, place, monkeypatch):
     """The variable, else a folder in the user's cache."""
-    for name, value in said.items():
+    for name, value in options.items():
         monkeypatch.setenv(name, value)
     assert USER_STORE.place() == store_folder({"store_folder": None}) == Path(place)
     assert store_folder({"store_folder": "/x"}) == Path("/x")
@@ -95,11 +95,11 @@ SEEN: set[str] = set()
 @pytest.mark.parametrize("turn", [1, 2])
 def test_a_test_has_a_store_of_its_own(turn):
     """A new folder for each."""
-    here = os.environ["RANK_MODELS_STORE"]
-    assert Path(here).is_relative_to(tempfile.gettempdir())
-    assert here not in SEEN
-    assert not Path(here).exists()
-    SEEN.add(here)
+    folder = os.environ["RANK_MODELS_STORE"]
+    assert Path(folder).is_relative_to(tempfile.gettempdir())
+    assert folder not in SEEN
+    assert not Path(folder).exists()
+    SEEN.add(folder)
 
 
 @pytest.mark.slow

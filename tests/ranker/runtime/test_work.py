@@ -1,4 +1,4 @@
-"""What becomes of a job, whoever does it: what is asked of a model, how often, and what of it is kept."""
+"""Jobs, whoever does them: what is asked of a model, how often, and what of it is kept."""
 
 from dataclasses import replace
 
@@ -41,7 +41,7 @@ def marking(tmp_path):
 
 
 def opened(toy, tmp_path):
-    """How often a marking model was opened."""
+    """Count how often a marking model was opened."""
     file = tmp_path / "marks"
     return len(file.read_text().splitlines()) if file.exists() else 0
 
@@ -50,34 +50,34 @@ def test_orders_name_what_is_not_known(store):
     """One for each kind of answer, with each text once; the keys are those of the requests."""
     twice = [*EXAMPLES, replace(EXAMPLES[0], id="twin")]
     requests = (Request(twice), Request(EXAMPLES, LIME), Request(EXAMPLES[:1]))
-    done, found = find_work(Job(Toy("toy"), TASK, requests), store, ResourceCache())
-    assert [(order.label, [one.id for one in order.examples]) for order in found] == [
+    done, answered = find_work(Job(Toy("toy"), TASK, requests), store, ResourceCache())
+    assert [(order.label, [example.id for example in order.examples]) for order in answered] == [
         ("answers", ["0", "1", "2"]),
         ("lime", ["0", "1", "2"]),
     ]
     assert done.keys[0] == done.keys[2] != done.keys[1]
-    assert [key_digest(order.key) for order in found] == list(done.keys[:2])
+    assert [key_digest(order.key) for order in answered] == list(done.keys[:2])
     assert done.content == "toy"
 
 
 def test_what_several_requests_share_is_asked_once(store):
     """Equal texts, in one request or in several; each request has its answers in its own order."""
-    twin, told = replace(EXAMPLES[0], id="twin"), []
+    twin, messages = replace(EXAMPLES[0], id="twin"), []
     requests = (Request(EXAMPLES), Request([*EXAMPLES[::-1], twin]), Request([twin]))
 
     class Told:
         def __init__(self, label, total):
-            told.append((label, total))
+            messages.append((label, total))
 
         def __enter__(self):
-            return told.append
+            return messages.append
 
         def __exit__(self, *_):
             """Nothing is closed."""
 
     done = run_job(Job(Toy("toy"), TASK, requests), store, ResourceCache(), Told)
-    assert told == [("toy: answers", 3), 3]
-    first, second, third = (answer(store, *both) for both in zip(done.keys, requests, strict=True))
+    assert messages == [("toy: answers", 3), 3]
+    first, second, third = (answer(store, *pair) for pair in zip(done.keys, requests, strict=True))
     np.testing.assert_array_equal(first.predictions.probs, truth("toy", EXAMPLES))
     np.testing.assert_array_equal(second.predictions.probs, truth("toy", [*EXAMPLES[::-1], twin]))
     np.testing.assert_array_equal(third.predictions.probs, truth("toy", [twin]))
@@ -85,21 +85,21 @@ def test_what_several_requests_share_is_asked_once(store):
 
 def test_what_cannot_be_had_and_need_not_is_no_failure(store):
     """Nor in the way of what can be had; a request that must be answered is."""
-    some = (Request(EXAMPLES), Request(EXAMPLES, LIME, optional=True))
-    done = run_job(Job(Toy("toy"), TASK, some), store, ResourceCache(), silent)
+    two = (Request(EXAMPLES), Request(EXAMPLES, LIME, optional=True))
+    done = run_job(Job(Toy("toy"), TASK, two), store, ResourceCache(), silent)
     assert not done.failure
-    first, second = (answer(store, *both) for both in zip(done.keys, some, strict=True))
+    first, second = (answer(store, *pair) for pair in zip(done.keys, two, strict=True))
     assert (len(first.predictions), second) == (3, None)
-    failed = run_job(Job(Toy("toy"), TASK, (*some, Request(EXAMPLES[:1], LIME))), store, ResourceCache(), silent)
+    failed = run_job(Job(Toy("toy"), TASK, (*two, Request(EXAMPLES[:1], LIME))), store, ResourceCache(), silent)
     assert failed.failure == "toy answers to whole texts only; set `attribution` to `none`"
 
 
 def test_a_dry_job_leaves_nothing_behind(store, marking, tmp_path):
-    """It says what is left and what that costs, by the work on some rows; where all is known no model is opened."""
+    """A dry job says what is left and its cost, by the work on some rows; no model is opened if all is known."""
     job = Job(marking, TASK, (Request(EXAMPLES),))
-    found = run_job(replace(job, dry=True), store, ResourceCache(), silent).estimate
-    assert (found.predict, found.explain, found.passes) == (3, 0, 3)
-    assert found.usage.seconds > 0
+    estimate = run_job(replace(job, dry=True), store, ResourceCache(), silent).estimate
+    assert (estimate.predict, estimate.explain, estimate.passes) == (3, 0, 3)
+    assert estimate.usage.seconds > 0
     assert list((store.root / "v2").iterdir()) == []
     run_job(job, store, ResourceCache(), silent)
     assert opened(marking, tmp_path) == 2
@@ -118,24 +118,24 @@ def test_what_cannot_be_written_is_told_before_a_model_is_opened(store, marking,
 
 
 def test_a_run_without_a_store_leaves_nothing_behind(tmp_path, monkeypatch):
-    """Its answers are kept for as long as it lasts."""
+    """Answers are kept for as long as the run lasts."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    found, failures = run_models(inspect_models([Toy("a")]), TASK, [[Request(EXAMPLES)]], Runtime())
-    assert (failures, len(found["a"].answers[0].predictions)) == ({}, 3)
+    responses, failures = run_models(inspect_models([Toy("a")]), TASK, [[Request(EXAMPLES)]], Runtime())
+    assert (failures, len(responses["a"].answers[0].predictions)) == ({}, 3)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_answers_at_hand_are_read_and_not_kept(store):
     """Nor is an attribution made of them; what they are known by is told all the same."""
     models = inspect_models([Toy("a", precomputed=True), Toy("b")])
-    asked = [[Request(EXAMPLES), Request(EXAMPLES, LIME, optional=True)]] * 2
-    found, failures = run_models(models, TASK, asked, Runtime(store=store))
+    requests = [[Request(EXAMPLES), Request(EXAMPLES, LIME, optional=True)]] * 2
+    responses, failures = run_models(models, TASK, requests, Runtime(store=store))
     assert failures == {}
     for name in "ab":
-        predicted, attributed = found[name].answers
-        assert (found[name].content, attributed) == (name, None)
+        predicted, attributed = responses[name].answers
+        assert (responses[name].content, attributed) == (name, None)
         np.testing.assert_array_equal(predicted.predictions.probs, truth(name, EXAMPLES))
-    assert [one.called for one in contents(store.root) if one.rows] == ["b"]
+    assert [entry.called for entry in contents(store.root) if entry.rows] == ["b"]
     needed = [[Request(EXAMPLES, LIME)]] * 2
     assert list(run_models(models, TASK, needed, Runtime(store=store))[1]) == ["a", "b"]
 
@@ -144,21 +144,21 @@ class Troubled(Toy):
     """A model that cannot be read, and says so."""
 
     def inspect(self, cache):
-        """Its trouble."""
+        """Raise the source's trouble."""
         return ModelInfo(self, trouble=f"{self.name} is not there")
 
 
 def test_a_model_with_trouble_is_left_out_and_not_asked(store, caplog):
     """In one line; what it would be asked is asked of the others."""
     models = inspect_models([Troubled("a"), Toy("b")])
-    found, failures = run_models(models, TASK, [[Request(EXAMPLES)]] * 2, Runtime(store=store))
-    assert isinstance(found["b"], RawResponses)
-    assert (list(found), found["b"].content, failures) == (["b"], "b", {"a": "a is not there"})
+    responses, failures = run_models(models, TASK, [[Request(EXAMPLES)]] * 2, Runtime(store=store))
+    assert isinstance(responses["b"], RawResponses)
+    assert (list(responses), responses["b"].content, failures) == (["b"], "b", {"a": "a is not there"})
     assert caplog.messages == ["a is left out: a is not there"]
 
 
 def test_sources_of_ones_own_are_ranked_beside_checkpoints(tmp_path):
-    """They are named like any model, wherever one is named."""
+    """Sources of one's own are named like any model, wherever one is named."""
     rows = sets.load("hans-sub", limit=12)
     folder = suites.bundled_suites()["hans-sub-mini"] / "untouched"
     ranking = rank([Toy("mine"), str(folder), Toy("yours")], rows, probe=2, evidence=Evidence("none", methods=()),
@@ -171,21 +171,21 @@ def test_sources_of_ones_own_are_ranked_beside_checkpoints(tmp_path):
 
 
 def test_models_are_looked_at_once():
-    """What was looked at before is taken as it is."""
-    asked = []
+    """Models that were looked at before are taken as they are."""
+    looks = []
 
     class Counting(Toy):
         def inspect(self, cache):
-            asked.append(self.name)
+            looks.append(self.name)
             return super().inspect(cache)
 
     first = inspect_models(Suite("two", (Model(Counting("a")), Model(Counting("b")))))
     assert inspect_models(first) is first
-    assert [model.name for model in first.models] == asked == ["a", "b"]
+    assert [model.name for model in first.models] == looks == ["a", "b"]
     assert first.name == "two"
 
 
 def test_a_failure_is_a_models_own(store):
-    """It has no keys; the store is asked for nothing of it."""
+    """The failure has no keys, and the store is asked for nothing of it."""
     job = Job(Toy("bad", "fails"), TASK, (Request(EXAMPLES),))
     assert run_job(job, store, ResourceCache(), silent).failure == "bad cannot be run"

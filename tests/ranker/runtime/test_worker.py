@@ -42,52 +42,52 @@ def subject(checkpoint, tmp_path):
     return Subject(Checkpoint("tiny", str(checkpoint("bert"))), TASK, store=Store(tmp_path))
 
 
-def key(subject, method="ig", other=Machine()):
+def key(subject, method="ig", changed_part=Machine()):
     """The key of a subject's rows, on another machine or under other options."""
-    if isinstance(other, SourceOptions):
-        changed = replace(subject, source=replace(subject.source, options=other))
+    if isinstance(changed_part, SourceOptions):
+        changed = replace(subject, source=replace(subject.source, options=changed_part))
     else:
-        changed = replace(subject, machine=other)
+        changed = replace(subject, machine=changed_part)
     return changed.key(None if method == "none" else SETTINGS[method]())
 
 
-@pytest.mark.parametrize("other", SAME_NUMBERS)
-def test_what_changes_no_number_is_not_in_the_key(subject, other):
-    """Where and in what portions a model is run leaves its rows what they are."""
-    assert key(subject, other=other) == key(subject)
+@pytest.mark.parametrize("value", SAME_NUMBERS)
+def test_what_changes_no_number_is_not_in_the_key(subject, value):
+    """A model's place and portions leave its rows as they are."""
+    assert key(subject, changed_part=value) == key(subject)
 
 
-@pytest.mark.parametrize("other", OTHER_NUMBERS)
-def test_options_that_change_numbers_are_in_the_key(subject, other):
+@pytest.mark.parametrize("value", OTHER_NUMBERS)
+def test_options_that_change_numbers_are_in_the_key(subject, value):
     """Number format and label map make other rows."""
-    assert key(subject, other=other) != key(subject)
+    assert key(subject, changed_part=value) != key(subject)
 
 
 def test_a_model_of_the_hub_is_asked_for_once(checkpoint, tmp_path, monkeypatch):
-    """What is read after somebody has pushed another revision is still of the one that the key names."""
+    """Rows read after a push of another revision are still of the one that the key names."""
     folders = [str(checkpoint("bert")), str(tmp_path / "pushed")]
     monkeypatch.setattr(huggingface_hub, "snapshot_download", lambda *_, **__: folders.pop(0))
     pinned = Checkpoint("tiny", "org/tiny").inspect(ResourceCache()).source
     subject = Subject(pinned, TASK, store=Store(tmp_path / "store"))
-    here = Subject(Checkpoint("tiny", str(checkpoint("bert"))), TASK)
-    assert subject.predictions(EXAMPLES).probs.tolist() == here.predictions(EXAMPLES).probs.tolist()
-    assert subject.key(None) == here.key(None)
+    hub_subject = Subject(Checkpoint("tiny", str(checkpoint("bert"))), TASK)
+    assert subject.predictions(EXAMPLES).probs.tolist() == hub_subject.predictions(EXAMPLES).probs.tolist()
+    assert subject.key(None) == hub_subject.key(None)
     assert len(folders) == 1
 
 
 def test_the_key_is_of_content(subject, checkpoint):
-    """It holds the weights' hash, the task's labels with their aliases, and versions; no path and no name."""
-    found = key(subject, "ig")
+    """The key holds the weights' hash, the task's labels with their aliases, and versions; no path and no name."""
+    found_key = key(subject, "ig")
     of_all = {"source", "labels", "revision"}
-    assert set(found) == of_all | {"backend", "settings", "backend_revision", "libraries"}
-    assert set(found["source"]) == {"content", "label_map", "own_code", "dtype", "alignment", "versions"}
+    assert set(found_key) == of_all | {"backend", "settings", "backend_revision", "libraries"}
+    assert set(found_key["source"]) == {"content", "label_map", "own_code", "dtype", "alignment", "versions"}
     assert set(key(subject, "none")) == of_all | {"answers"}
-    assert found["labels"] == [["non-entailment", ["contradiction", "neutral"]], ["entailment", []]]
-    assert found["source"]["versions"].keys() == {"torch", "transformers", "tokenizers"}
-    assert found["libraries"].keys() == {"captum"}
-    assert str(checkpoint("bert")) not in str(found)
+    assert found_key["labels"] == [["non-entailment", ["contradiction", "neutral"]], ["entailment", []]]
+    assert found_key["source"]["versions"].keys() == {"torch", "transformers", "tokenizers"}
+    assert found_key["libraries"].keys() == {"captum"}
+    assert str(checkpoint("bert")) not in str(found_key)
     renamed = Subject(replace(subject.source, name="other"), TASK)
-    assert renamed.key(IGSettings()) == found
+    assert renamed.key(IGSettings()) == found_key
 
 
 @pytest.mark.parametrize(("method", "bfloat16"), [("none", True), ("shap", True), ("lime", True), ("ig", False)])
@@ -104,14 +104,14 @@ def test_under_auto_each_backend_gets_the_network_in_its_own_format(subject, mon
     loaded = []
     load = TextClassifier.load
     monkeypatch.setattr(
-        TextClassifier, "load", lambda *args, **named: loaded.append(named["dtype"]) or load(*args, **named)
+        TextClassifier, "load", lambda *args, **options: loaded.append(options["dtype"]) or load(*args, **options)
     )
     settings = IGSettings(steps=4, max_steps=4)
     auto, exact = (Subject(subject.source, TASK, Machine(dtype=dtype)) for dtype in ("auto", "float32"))
-    job = auto.job(*(Request(EXAMPLES, one) for one in (settings, None, settings)))
+    job = auto.job(*(Request(EXAMPLES, setting) for setting in (settings, None, settings)))
     with Runtime().open_store() as store:
         done = run_job(job, store, ResourceCache(), silent)
-        first, answers, again = (answer(store, *both) for both in zip(done.keys, job.requests, strict=True))
+        first, answers, again = (answer(store, *pair) for pair in zip(done.keys, job.requests, strict=True))
     first, answers, again = first.attributions[0], answers.predictions.probs[0], again.attributions[0]
     assert loaded == ["float32", "bfloat16"]
     expected = exact.attributions(EXAMPLES, settings)[0]
@@ -122,10 +122,10 @@ def test_under_auto_each_backend_gets_the_network_in_its_own_format(subject, mon
 
 
 def test_a_model_is_loaded_only_where_rows_are_missing(subject, monkeypatch):
-    """What the store knows needs no weights; a second subject gets the first one's numbers."""
-    told = []
-    first = subject.predictions(EXAMPLES, told.append)
-    assert sum(told) == 2
+    """Known rows need no weights; a second subject gets the first one's numbers."""
+    messages = []
+    first = subject.predictions(EXAMPLES, messages.append)
+    assert sum(messages) == 2
     assert subject.missing([*EXAMPLES, replace(EXAMPLES[0], segments=("new",))]) == 1
     monkeypatch.setattr(TextClassifier, "load", None)
     again = replace(subject, machine=Machine(token_budget=9))
@@ -134,12 +134,12 @@ def test_a_model_is_loaded_only_where_rows_are_missing(subject, monkeypatch):
 
 def test_work_is_told_of_when_it_is_done(subject):
     """IG finishes many examples in a round, long before it gives the first row; what was known is no work."""
-    told = []
+    messages = []
     subject.attributions(EXAMPLES[:1], IGSettings(steps=4, max_steps=4))
-    more = [replace(example, id=str(i), segments=(example.segments[0], f"{i} judges danced."))
+    examples = [replace(example, id=str(i), segments=(example.segments[0], f"{i} judges danced."))
             for i in range(5) for example in EXAMPLES[:1]]  # fmt: skip
-    subject.attributions([*EXAMPLES[:1], *more], IGSettings(steps=4, max_steps=4), told.append)
-    assert told == [5]
+    subject.attributions([*EXAMPLES[:1], *examples], IGSettings(steps=4, max_steps=4), messages.append)
+    assert messages == [5]
 
 
 @pytest.mark.few(1)
@@ -150,7 +150,7 @@ def test_work_is_told_of_when_it_is_done(subject):
 )
 def test_ctrl_c_costs_the_window_that_it_comes_in(tmp_path, monkeypatch, hans, settings):
     """Rows come when their whole window is done: those of earlier ones are kept, of this one even what was told of."""
-    cut, sizes, told = batching.windows, [], []
+    cut, sizes, messages = batching.windows, [], []
 
     def watched(*args):
         for window in cut(*args):
@@ -158,8 +158,8 @@ def test_ctrl_c_costs_the_window_that_it_comes_in(tmp_path, monkeypatch, hans, s
             yield window
 
     def advance(done):
-        told.append(done)
-        if sum(told) >= 50:
+        messages.append(done)
+        if sum(messages) >= 50:
             raise KeyboardInterrupt
 
     monkeypatch.setattr(classifiers, "ENCODED_AT_ONCE", 1)
@@ -173,7 +173,7 @@ def test_ctrl_c_costs_the_window_that_it_comes_in(tmp_path, monkeypatch, hans, s
         subject.made_of(rows, settings, advance)
     assert len(sizes) > 1
     assert len(rows) - subject.missing(rows, settings) == sum(sizes[:-1])
-    assert sum(told) - sizes[-1] <= sum(sizes[:-1]) < sum(told)
+    assert sum(messages) - sizes[-1] <= sum(sizes[:-1]) < sum(messages)
 
 
 def test_numbers_that_are_none_are_refused_and_not_kept(subject, monkeypatch):
@@ -189,9 +189,9 @@ def test_numbers_that_are_none_are_refused_and_not_kept(subject, monkeypatch):
 
 def test_a_models_own_label_map_goes_before_the_runs(subject):
     """A suite may know what a checkpoint's labels mean; the run's map is for those that do not."""
-    said = replace(subject.source, options=SourceOptions({"1": "entailment"}))
-    assert replace(said, label_map={"0": "entailment"}).mapped == {"0": "entailment"}
-    assert said.mapped == {"1": "entailment"}
+    with_map = replace(subject.source, options=SourceOptions({"1": "entailment"}))
+    assert replace(with_map, label_map={"0": "entailment"}).mapped == {"0": "entailment"}
+    assert with_map.mapped == {"1": "entailment"}
 
 
 @pytest.mark.parametrize(
@@ -231,14 +231,14 @@ def full(target, content):
 
 
 def test_a_guest_reads_weights_once(tmp_path, monkeypatch):
-    """They are hashed while they are read to be loaded; each part that is read is a sign of life."""
+    """Weights are hashed while they are read to be loaded; each part that is read is a sign of life."""
     source = Checkpoint("tiny", str(make_checkpoint(tmp_path / "tiny", hidden_size=64, intermediate_size=5_000)))
     job = Job(source, TASK, (Request(EXAMPLES),))
     store = Store(tmp_path / "store")
     _, missing = find_work(job, store, ResourceCache())
     beats, before = [], []
     predict = TextClassifier.predict
-    monkeypatch.setattr(TextClassifier, "predict", lambda *given: before.append(len(beats)) or predict(*given))
+    monkeypatch.setattr(TextClassifier, "predict", lambda *flags: before.append(len(beats)) or predict(*flags))
     _, sending = Pipe(duplex=False)
     worker_process.run_task(
         worker_process.WorkerTask(0, job, JobOutcome(), missing),

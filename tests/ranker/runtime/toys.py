@@ -24,8 +24,8 @@ ROWS = [Example(str(n), (f"row number {n}",), n % 2) for n in range(40)]
 BLOCK = 8
 
 
-class PanicException(BaseException):
-    """What pyo3 raises where Rust panics is called so, and no Exception either."""
+PanicException = type("PanicException", (BaseException,), {})
+"""Stand-in for pyo3's exception of a Rust panic, which is no Exception either."""
 
 
 def truth(name, examples):
@@ -36,13 +36,7 @@ def truth(name, examples):
 
 @dataclass(frozen=True)
 class Toy:
-    """A source whose answers are the `truth` of its content.
-
-    Attributes:
-        does: what it does before its second block of answers; see `Asked`.
-        file: what it writes to, or reads.
-        content: what it is known by; "" for its name.
-    """
+    """Source whose answers are the `truth` of its content, and that may fail (`does`) before its second block."""
 
     name: str
     does: str = ""
@@ -54,28 +48,28 @@ class Toy:
 
     @property
     def place(self):
-        """It is nowhere."""
+        """The toy is nowhere."""
         return f"toy {self.name}"
 
     def inspect(self, cache):
-        """It says nothing of itself."""
+        """The toy says nothing of itself."""
         return ModelInfo(self)
 
     def identity(self, task, machine, cache):
-        """What is in its file, for one that is told to read it."""
-        read = Path(self.file).read_text() if self.does == "reads" else ""
-        return {"content": self.content or self.name, "read": read}
+        """Content of the toy's file, if it is told to read one."""
+        text = Path(self.file).read_text() if self.does == "reads" else ""
+        return {"content": self.content or self.name, "read": text}
 
     def open(self, task, machine, cache):
-        """It leaves a mark in its file, where it is told to."""
+        """Leave a mark in the file, if there is one."""
         if self.does == "marks":
             with open(self.file, "a", encoding="utf-8") as file:
                 file.write(f"{self.name} {os.getpid()} {cache.setdefault('first', self.name)}\n")
-        return Asked(self.content or self.name, self.does, self.file, cache.beat)
+        return OpenedToy(self.content or self.name, self.does, self.file, cache.beat)
 
 
 @dataclass(frozen=True)
-class Asked:
+class OpenedToy:
     """A toy that answers in blocks, and does something odd before the second."""
 
     name: str
@@ -85,13 +79,13 @@ class Asked:
 
     def predict(self, examples, advance):
         """Blocks of eight."""
-        for at in range(0, len(examples), BLOCK):
-            if at == BLOCK or (at == 0 and len(examples) <= BLOCK):
+        for start in range(0, len(examples), BLOCK):
+            if start == BLOCK or (start == 0 and len(examples) <= BLOCK):
                 getattr(self, self.does.replace(" ", "_") or "nothing")()
-            some = examples[at : at + BLOCK]
+            block = examples[start : start + BLOCK]
             self.beat()
-            advance(len(some))
-            yield ClassProbabilities(truth(self.name, some))
+            advance(len(block))
+            yield ClassProbabilities(truth(self.name, block))
 
     def nothing(self):
         """As it should."""
@@ -107,7 +101,7 @@ class Asked:
         os.abort()
 
     def crashes(self):
-        """It reads where nothing is."""
+        """Read at address 0."""
         ctypes.string_at(0)
 
     def panics(self):
@@ -115,7 +109,7 @@ class Asked:
         raise PanicException("called `Option::unwrap()` on a `None` value")
 
     def leaves(self):
-        """It ends the process as if all were well."""
+        """End the process as if all were well."""
         os._exit(0)
 
     def raises(self):
@@ -148,9 +142,9 @@ class Asked:
         self.__dict__["hoard"] = [np.ones(1 << 27) for _ in range(64)]
 
     def tells(self):
-        """What it sees, as its failure."""
-        seen = {"environment": dict(os.environ), "folder": os.listdir(), "cwd": os.getcwd(), "path": sys.path}
-        Path(self.file).write_text(json.dumps(seen))
+        """Fail with what the process sees."""
+        facts = {"environment": dict(os.environ), "folder": os.listdir(), "cwd": os.getcwd(), "path": sys.path}
+        Path(self.file).write_text(json.dumps(facts))
 
     def prints(self):
         """To where the answer goes, and to where log lines go."""

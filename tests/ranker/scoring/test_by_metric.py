@@ -35,11 +35,13 @@ def rows_of(name, answers, targets):
     """What rows add to a metric; where a target is -1, the model's answer is missing."""
     truth = targets.max(axis=0).tolist()
     examples = [Example(str(n), ("a text",), None if label < 0 else label) for n, label in enumerate(truth)]
-    given = [
-        ClassProbabilities(np.where(one[:, None] < 0, np.nan, np.arange(len(LABELS)) == one[:, None]), state)
-        for one, state in zip(answers, np.where(targets < 0, MISSING, np.where(answers < 0, NO_ANSWER, 0)), strict=True)
+    responses = [
+        ClassProbabilities(np.where(answer[:, None] < 0, np.nan, np.arange(len(LABELS)) == answer[:, None]), state)
+        for answer, state in zip(
+            answers, np.where(targets < 0, MISSING, np.where(answers < 0, NO_ANSWER, 0)), strict=True
+        )
     ]
-    return MetricRows.of(metric_named(name, LABELS, ordered=True), TASK, given, examples)
+    return MetricRows.of(metric_named(name, LABELS, ordered=True), TASK, responses, examples)
 
 
 def decided(name, answers, targets, **options):
@@ -52,18 +54,18 @@ def decided(name, answers, targets, **options):
 def test_a_decision_is_by_the_metric():
     """Order, values, intervals and probabilities; values are those of scikit-learn."""
     answers, targets = answered(rows=150)
-    found, _ = decided("macro-f1", answers, targets)
-    expected = [sklearn.metrics.f1_score(targets[0], one, average="macro") for one in answers]
-    assert (found.method, found.names) == ("macro-f1", ("m0", "m1", "m2"))
-    assert [model.outcome for model in found.models] == pytest.approx(expected)
-    for model in found.models:
+    decision, _ = decided("macro-f1", answers, targets)
+    expected = [sklearn.metrics.f1_score(targets[0], answer, average="macro") for answer in answers]
+    assert (decision.method, decision.names) == ("macro-f1", ("m0", "m1", "m2"))
+    assert [model.outcome for model in decision.models] == pytest.approx(expected)
+    for model in decision.models:
         assert model.low < model.outcome < model.high
         assert model.score == model.scores["macro-f1"] == model.outcome
-    assert found.p_beats[0][2] > 0.95
-    assert sum(model.p_best for model in found.models) == pytest.approx(1)
-    assert found.better(0, 2)
-    assert found.forecast is not None
-    assert [model.expected for model in found.models] == pytest.approx(expected)
+    assert decision.p_beats[0][2] > 0.95
+    assert sum(model.p_best for model in decision.models) == pytest.approx(1)
+    assert decision.better(0, 2)
+    assert decision.forecast is not None
+    assert [model.expected for model in decision.models] == pytest.approx(expected)
 
 
 @pytest.mark.few(1)
@@ -73,22 +75,22 @@ def test_models_that_answer_alike_are_no_sure_choice(name):
     targets = np.tile([0, 1, 2, 0, 1, 2, 0, 1, 2, 0], (2, 1))
     answers = np.where(np.arange(10) == 4, 2, targets)
     plain = decide(table((answers == targets).astype(float)[:, None], ["ACC"], None))
-    found, _ = decided(name, answers, targets)
-    near = [model.p_near_best for model in found.models]
+    decision, _ = decided(name, answers, targets)
+    near = [model.p_near_best for model in decision.models]
     assert near == pytest.approx([model.p_near_best for model in plain.models], abs=0.1)
     assert near[0] == pytest.approx(near[1], abs=1e-12)
-    assert found.models[1].p_equal < 0.5
-    assert (found.p_beats[0][1], found.models[0].p_best, found.models[1].p_best) == (0.5, 0.5, 0.5)
-    assert found.forecast is not None
+    assert decision.models[1].p_equal < 0.5
+    assert (decision.p_beats[0][1], decision.models[0].p_best, decision.models[1].p_best) == (0.5, 0.5, 0.5)
+    assert decision.forecast is not None
 
 
 def test_numbers_that_are_alike_leave_p_near_best_unknown():
     """Any row that was missed may change a correlation by any amount; a note says so."""
     targets = np.tile([0, 1, 2, 0, 1, 2, 0, 1, 2, 0], (2, 1))
-    found, _ = decided("spearman", np.where(np.arange(10) == 4, 2, targets), targets)
-    assert [model.p_near_best for model in found.models] == [None, None]
-    assert (found.models[1].p_equal, found.forecast) == (0.0, None)
-    assert any(note.startswith("P(near best) is unknown: the models are level") for note in found.notes)
+    decision, _ = decided("spearman", np.where(np.arange(10) == 4, 2, targets), targets)
+    assert [model.p_near_best for model in decision.models] == [None, None]
+    assert (decision.models[1].p_equal, decision.forecast) == (0.0, None)
+    assert any(note.startswith("P(near best) is unknown: the models are level") for note in decision.notes)
 
 
 def test_the_metric_may_say_otherwise_than_accuracy():
@@ -97,42 +99,42 @@ def test_the_metric_may_say_otherwise_than_accuracy():
     fair = np.where(rng.random(200) < 0.6, targets, rng.integers(3, size=200))
     answers, targets = np.stack([np.zeros(200, dtype=np.int64), fair]), np.tile(targets, (2, 1))
     plain = decide(table((answers == targets).astype(float)[:, None], ["ACC"], None))
-    found, _ = decided("macro-f1", answers, targets)
-    assert (plain.names[0], found.names[0]) == ("m0", "m1")
-    assert found.better(0, 1)
+    decision, _ = decided("macro-f1", answers, targets)
+    assert (plain.names[0], decision.names[0]) == ("m0", "m1")
+    assert decision.better(0, 1)
 
 
 def test_of_a_metric_of_which_less_is_better_the_least_is_first():
     """Its values and intervals are in its own unit, differences say how much better the first is."""
     answers, targets = answered()
-    found, rows = decided("mae", answers, targets)
-    assert found.names == ("m0", "m1", "m2")
-    assert [model.outcome for model in found.models] == pytest.approx(np.abs(answers - targets).mean(axis=1))
-    assert found.models[0].low < found.models[0].outcome < found.models[0].high
-    assert found.versus[0].difference == pytest.approx(rows.values[1] - rows.values[0])
-    assert found.versus[0].low < found.versus[0].difference < found.versus[0].high
+    decision, rows = decided("mae", answers, targets)
+    assert decision.names == ("m0", "m1", "m2")
+    assert [model.outcome for model in decision.models] == pytest.approx(np.abs(answers - targets).mean(axis=1))
+    assert decision.models[0].low < decision.models[0].outcome < decision.models[0].high
+    assert decision.versus[0].difference == pytest.approx(rows.values[1] - rows.values[0])
+    assert decision.versus[0].low < decision.versus[0].difference < decision.versus[0].high
 
 
 def test_of_accuracies_it_says_what_a_decision_says():
     """The same order, probabilities to the noise of draws, and p; intervals of Clopper and Pearson."""
     answers, targets = answered(rows=40)
     plain = decide(table((answers == targets).astype(float)[:, None], ["ACC"], None))
-    found, _ = decided("accuracy", answers, targets)
-    assert found.names == plain.names
-    np.testing.assert_allclose(found.p_beats, plain.p_beats, atol=0.02)
-    for mine, other in zip(found.versus, plain.versus, strict=True):
+    decision, _ = decided("accuracy", answers, targets)
+    assert decision.names == plain.names
+    np.testing.assert_allclose(decision.p_beats, plain.p_beats, atol=0.02)
+    for mine, other_versu in zip(decision.versus, plain.versus, strict=True):
         assert (mine.a, mine.b, mine.better, mine.worse, mine.rows) == (
-            other.a,
-            other.b,
-            other.better,
-            other.worse,
-            other.rows,
+            other_versu.a,
+            other_versu.b,
+            other_versu.better,
+            other_versu.worse,
+            other_versu.rows,
         )
         assert (mine.difference, mine.p, mine.p_corrected) == pytest.approx(
-            (other.difference, other.p, other.p_corrected)
+            (other_versu.difference, other_versu.p, other_versu.p_corrected)
         )
-        assert (mine.low, mine.high) == pytest.approx((other.low, other.high), abs=0.03)
-    for model in found.models:
+        assert (mine.low, mine.high) == pytest.approx((other_versu.low, other_versu.high), abs=0.03)
+    for model in decision.models:
         expected = scipy.stats.binomtest(round(model.outcome * 40), 40).proportion_ci(method="exact")
         assert (model.low, model.high) == pytest.approx((expected.low, expected.high), abs=0.015)
 
@@ -155,9 +157,9 @@ def test_two_models_that_answer_alike_have_an_interval_only_where_a_miss_is_boun
     pair = decided("macro-f1", alike, targets)[0].versus[0]
     assert pair.low < -0.01 < 0.01 < pair.high
     assert (pair.p, pair.difference) == pytest.approx((1, 0), abs=1e-12)
-    found, _ = decided("mae", alike, targets)
-    assert (found.versus[0].low, found.versus[0].high) == (None, None)
-    assert not found.better(0, 1)
+    decision, _ = decided("mae", alike, targets)
+    assert (decision.versus[0].low, decision.versus[0].high) == (None, None)
+    assert not decision.better(0, 1)
 
 
 def test_a_row_that_one_model_was_not_judged_on_counts_for_none():
@@ -165,10 +167,10 @@ def test_a_row_that_one_model_was_not_judged_on_counts_for_none():
     answers, targets = answered()
     targets = targets.copy()
     targets[1, :10] = -1
-    found, rows = decided("mcc", answers, targets)
-    whole, _ = decided("mcc", answers[:, 10:], targets[:, 10:])
+    decision, rows = decided("mcc", answers, targets)
+    without_row, _ = decided("mcc", answers[:, 10:], targets[:, 10:])
     assert rows.judged.sum() == 50
-    assert found.versus == whole.versus
+    assert decision.versus == without_row.versus
     with refuses(UsageError, option="models"):
         rows_of("mcc", answers, np.full_like(targets, -1))
 
@@ -178,7 +180,7 @@ def test_probes_rank_by_the_metric_in_the_true_order():
     answers, targets = answered(rows=80)
     rows = rows_of("macro-f1", answers, targets)
     draws, order = engine.draw_probes(np.random.default_rng(0), 80, 10, 50), np.argsort(-rows.values)
-    found = rows.simulate(draws, np.ones(3, dtype=bool), order)
+    simulated = rows.simulate(draws, np.ones(3, dtype=bool), order)
     points = []
     for draw in draws:
         f1 = [
@@ -186,7 +188,7 @@ def test_probes_rank_by_the_metric_in_the_true_order():
             for m in order
         ]
         points.append(np.mean([(np.sign(round(f1[a] - f1[b], 12)) + 1) / 2 for a, b in engine.pairs(3)]))
-    np.testing.assert_allclose(found.pairwise_accuracy[0], points)
+    np.testing.assert_allclose(simulated.pairwise_accuracy[0], points)
 
 
 def test_a_metric_that_labels_do_not_give_reads_no_pool():
@@ -205,11 +207,11 @@ def test_a_pool_is_judged_by_the_metric():
     answers = np.where(right, truth, rng.integers(3, size=(3, 300)))
     answers[2] = 0
     pool = Pool(np.eye(3)[answers])
-    shown = np.arange(20)
-    known = Targets((answers == truth)[:, :20].astype(float), truth[:20])
-    context = LabelContext(pool, known, shown, truth[:20], methods.BUILTIN)
+    judged_places = np.arange(20)
+    few_targets = Targets((answers == truth)[:, :20].astype(float), truth[:20])
+    context = LabelContext(pool, few_targets, judged_places, truth[:20], methods.BUILTIN)
     by_f1, rows = decided("macro-f1", answers[:, :20], np.tile(truth[:20], (3, 1)), beside=context)
-    beliefs = believe(pool.patterns(), shown, truth[:20])
+    beliefs = believe(pool.patterns(), judged_places, truth[:20])
     judged = vote.draw(VoteEvidence(beliefs, rows.of_labels), beliefs.rng(1))
     assert (by_f1.method, by_f1.metric, by_f1.versus) == ("SURROGATE", "macro-f1", ())
     assert by_f1.names[2] == "m2"

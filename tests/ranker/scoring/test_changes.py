@@ -10,17 +10,7 @@ import pytest
 from goldens import check_golden
 from refusals import refuses
 from test_evaluation import suite
-from test_report_formats import (
-    HOSTILE,
-    Reader,
-    decided,
-    evaluated,
-    method,
-    toy,
-    toy_decision,
-    with_found,
-    with_header,
-)
+from test_report_formats import HOSTILE, Reader, decided, evaluated, method, toy, toy_decision, with_found, with_header
 
 from ranker.errors import UnknownName, UsageError
 from ranker.report import GENERAL, latex, render, write
@@ -78,9 +68,9 @@ def later_decision():
 PAIRS = {"evaluation": (toy, later), "decision": (toy_decision, later_decision)}
 
 
-def written(found, name):
+def written(result_shown, name):
     """The comparison in a format."""
-    return write(report.document(found), name)
+    return write(report.document(result_shown), name)
 
 
 def by_name(changes):
@@ -92,8 +82,8 @@ def test_models_that_come_go_fail_and_change_rank():
     """Each has its status, rank and accuracy in both runs, and the reason of a failure."""
     models = by_name(what_changed(toy(), later()).models)
     assert list(models) == ["bert_base", "bert_large", "new", "lstm", "gone"]
-    found = {name: (m.before, m.after, m.rank_before, m.rank_after) for name, m in models.items()}
-    assert found == {
+    changes = {name: (m.before, m.after, m.rank_before, m.rank_after) for name, m in models.items()}
+    assert changes == {
         "bert_base": ("ranked", "ranked", 2, 1),
         "bert_large": ("ranked", "ranked", 1, 2),
         "new": ("absent", "ranked", None, 3),
@@ -124,8 +114,8 @@ def test_other_models_are_other_pairs():
     was = toy()
     models = was.found.models
     note = "The models, or their true outcomes, differ: pairwise accuracies are means over different pairs."
-    others = with_found(was, models=(dataclasses.replace(models[0], outcome=0.99), *models[1:]))
-    for now in (with_found(was, models=models[:2]), others):
+    other_run = with_found(was, models=(dataclasses.replace(models[0], outcome=0.99), *models[1:]))
+    for now in (with_found(was, models=models[:2]), other_run):
         assert note in what_changed(was, now).notes
         assert {method.beyond for method in what_changed(was, now).methods} == {None}
     assert note not in what_changed(was, with_found(was, models=models[::-1])).notes
@@ -135,9 +125,9 @@ def test_the_interval_of_a_difference_covers_it():
     """Of two independent means, 95 % intervals of each give one of the difference that covers it 95 times of 100."""
     rng = np.random.default_rng(0)
     truths, errors = (0.7, 0.75), (0.02, 0.04)
-    found = rng.normal(truths, errors, (4000, 2))
+    estimates = rng.normal(truths, errors, (4000, 2))
     covered = 0
-    for row in found:
+    for row in estimates:
         before, after = (
             dataclasses.replace(
                 method("X", "factor", float(x)), ci_low=float(x - 1.96 * e), ci_high=float(x + 1.96 * e)
@@ -147,7 +137,7 @@ def test_the_interval_of_a_difference_covers_it():
         change, low, high = difference(before, after)
         assert change == pytest.approx(row[1] - row[0])
         covered += low < truths[1] - truths[0] < high
-    assert covered / len(found) == pytest.approx(0.95, abs=0.015)
+    assert covered / len(estimates) == pytest.approx(0.95, abs=0.015)
 
 
 def test_ends_of_a_lopsided_difference():
@@ -157,10 +147,10 @@ def test_ends_of_a_lopsided_difference():
     assert difference(before, after) == pytest.approx((0.1, 0.1 - 0.02**0.5, 0.1 + 0.18**0.5))
 
 
-def on_rows(table, **more):
+def on_rows(table, **options):
     """The evaluation of a table whose rows have a fingerprint."""
-    found = evaluated(table, curve=(), designed="INDEX-DIFF", **more)
-    return with_header(found, provenance=Provenance(data=Data("a file", 40, "f")))
+    evaluation = evaluated(table, curve=(), designed="INDEX-DIFF", **options)
+    return with_header(evaluation, provenance=Provenance(data=Data("a file", 40, "f")))
 
 
 def test_runs_on_the_same_rows_are_paired():
@@ -173,9 +163,9 @@ def test_runs_on_the_same_rows_are_paired():
     values = np.array(table.values)
     values[:, factor] = -values[:, acc]  # ACC under another name: lower is better
     now = on_rows(dataclasses.replace(table, values=values))
-    found = by_name(what_changed(was, now).methods)["INDEX-DIFF"]
+    paired_change = by_name(what_changed(was, now).methods)["INDEX-DIFF"]
     wanted = was.method("INDEX-DIFF")
-    assert (-found.difference, -found.high, -found.low) == pytest.approx(
+    assert (-paired_change.difference, -paired_change.high, -paired_change.low) == pytest.approx(
         (wanted.difference, wanted.difference_low, wanted.difference_high)
     )
     assert what_changed(was, now).notes == (
@@ -186,13 +176,13 @@ def test_runs_on_the_same_rows_are_paired():
 def test_what_is_not_known_to_be_paired_takes_the_runs_as_independent():
     """Other rows, drawn probes, and methods that see a pool, which is not kept."""
     was = on_rows(suite())
-    other = with_header(was, provenance=Provenance(data=Data("a file", 40, "g")))
-    for before, after in ((was, other), (on_rows(suite(), draws=50),) * 2):
+    other_run = with_header(was, provenance=Provenance(data=Data("a file", 40, "g")))
+    for before, after in ((was, other_run), (on_rows(suite(), draws=50),) * 2):
         assert {change.paired for change in what_changed(before, after).methods} == {False}
-    seen = with_found(was, methods=(*was.found.methods, method("SURROGATE", "pool", 0.7)))
-    found = what_changed(seen, seen)
-    assert [change.name for change in found.methods if not change.paired] == ["SURROGATE"]
-    assert found.notes[1].startswith("The interval of a change of SURROGATE assumes independent runs;")
+    with_pool_method = with_found(was, methods=(*was.found.methods, method("SURROGATE", "pool", 0.7)))
+    changes = what_changed(with_pool_method, with_pool_method)
+    assert [change.name for change in changes.methods if not change.paired] == ["SURROGATE"]
+    assert changes.notes[1].startswith("The interval of a change of SURROGATE assumes independent runs;")
 
 
 def test_settings_and_versions_that_differ():
@@ -207,12 +197,12 @@ def test_settings_and_versions_that_differ():
 
 def test_a_decision_with_more_rows():
     """P(near best) is told before and after; rows of another name are said to be others."""
-    found = what_changed(toy_decision(), later_decision())
-    models = by_name(found.models)
+    changes = what_changed(toy_decision(), later_decision())
+    models = by_name(changes.models)
     assert (models["bert_base"].p_near_best_before, models["bert_base"].p_near_best_after) == (0.33, 0.95)
     assert (models["bert_base"].rank_before, models["bert_base"].rank_after) == (2, 1)
-    assert found.methods == ()
-    assert found.notes == ("The rows differ, so changes may come from them.",)
+    assert changes.methods == ()
+    assert changes.notes == ("The rows differ, so changes may come from them.",)
 
 
 @pytest.mark.parametrize(
@@ -231,8 +221,8 @@ def test_what_cannot_be_compared_is_refused(before, after, sides):
 def test_two_decisions_on_the_same_rows_are_compared():
     """As before and after a pool: nobody knows a truth that examples could weigh in."""
     table = suite(examples=10)
-    made = {"provenance": Provenance(data=Data("a file", 10, "same"))}
-    before, after = (with_header(decided(table, method=method), **made) for method in ("ACC", "NLL"))
+    same_rows = {"provenance": Provenance(data=Data("a file", 10, "same"))}
+    before, after = (with_header(decided(table, method=method), **same_rows) for method in ("ACC", "NLL"))
     assert {change.name for change in what_changed(before, after).models} == set(table.models)
     assert what_changed(before, after).methods == ()
 
@@ -240,11 +230,11 @@ def test_two_decisions_on_the_same_rows_are_compared():
 @pytest.mark.parametrize("make", [toy, toy_decision])
 def test_a_run_has_not_changed_from_itself(make):
     """Nothing differs, and the report says so."""
-    found = what_changed(make(), make())
-    assert found.settings == ()
-    assert not found.changed
+    changes = what_changed(make(), make())
+    assert changes.settings == ()
+    assert not changes.changed
     for name in ("table", "markdown"):
-        assert "Nothing changed." in written(found, name)
+        assert "Nothing changed." in written(changes, name)
     assert what_changed(*[make() for make in PAIRS["decision"]]).changed
 
 
@@ -257,15 +247,15 @@ def test_golden_comparison(name, mode):
 
 def test_csv_and_json_hold_raw_fractions():
     """The same numbers in both, as the record has them."""
-    found = what_changed(toy(), later())
-    whole = json.loads(written(found, "json"))
-    assert whole == json.loads(json.dumps(found.to_dict()))
-    rows = {(row["part"], row["name"], row["what"]): row for row in csv.DictReader(io.StringIO(written(found, "csv")))}
-    for change in found.methods:
+    news = what_changed(toy(), later())
+    full_report = json.loads(written(news, "json"))
+    assert full_report == json.loads(json.dumps(news.to_dict()))
+    rows = {(row["part"], row["name"], row["what"]): row for row in csv.DictReader(io.StringIO(written(news, "csv")))}
+    for change in news.methods:
         row = rows["method", change.name, "pairwise_accuracy"]
         wanted = (change.before, change.after, change.difference, change.low, change.high)
-        read = (row["before"], row["after"], row["difference"], row["low"], row["high"])
-        assert read == tuple("" if number is None else repr(number) for number in wanted)
+        numbers = (row["before"], row["after"], row["difference"], row["low"], row["high"])
+        assert numbers == tuple("" if number is None else repr(number) for number in wanted)
     assert rows["model", "lstm", "status"]["after"] == "failed"
     assert rows["setting", "probe", "value"]["after"] == "20"
 
@@ -273,8 +263,8 @@ def test_csv_and_json_hold_raw_fractions():
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_names_in_a_comparison(name):
     """In every format a name is text."""
-    found = what_changed(toy((name, "b", "c")), later())
-    text = {kind: written(found, kind) for kind in GENERAL}
+    changes = what_changed(toy((name, "b", "c")), later())
+    text = {kind: written(changes, kind) for kind in GENERAL}
     assert f"| {escape(name)} |" in text["markdown"]
     assert ("'" if name.startswith(("=", "+", "-", "@", "\t")) else "") + name in [
         row["name"] for row in csv.DictReader(io.StringIO(text["csv"]))
@@ -290,7 +280,7 @@ def test_hostile_names_in_a_comparison(name):
 def test_the_page_of_a_comparison_sorts_as_that_of_a_run_does():
     """The same script, under a policy that allows no other; tables and remarks stand in it as in any page."""
     page, run = (Reader(text) for text in (written(what_changed(toy(), later()), "html"), render(toy(), "html")))
-    policies = [[a["content"] for tag, a in one.tags if tag == "meta" and "http-equiv" in a] for one in (page, run)]
+    policies = [[a["content"] for tag, a in page.tags if tag == "meta" and "http-equiv" in a] for page in (page, run)]
     assert policies[0] == policies[1]
     assert [tag for tag, _ in page.tags].count("script") == 1
 
@@ -303,31 +293,33 @@ def test_an_unknown_format_of_comparisons():
 
 def test_no_model_is_needed(tmp_path):
     """Runs that were kept are compared as those that were just made."""
-    kept = []
+    reports = []
     for number, ranking in enumerate((toy(), later())):
         ranking.save(tmp_path / f"{number}.json")
-        kept.append(Ranking.load(tmp_path / f"{number}.json"))
-    assert what_changed(*kept) == what_changed(toy(), later())
+        reports.append(Ranking.load(tmp_path / f"{number}.json"))
+    assert what_changed(*reports) == what_changed(toy(), later())
 
 
-def with_provenance(**more):
+def with_provenance(**options):
     """The toy, made from something else, too."""
-    return with_header(toy(), provenance=dataclasses.replace(toy().header.provenance, **more))
+    return with_header(toy(), provenance=dataclasses.replace(toy().header.provenance, **options))
 
 
 def test_another_checkpoint_of_the_same_name_is_named():
     """Its content is a setting, cut as a fingerprint is; that of a model which is new or gone is none."""
     models = toy().header.provenance.models
-    found = what_changed(toy(), with_provenance(models={**models, "lstm": "d" * 64}))
-    assert [(one.name, one.before, one.after) for one in found.settings] == [("models.lstm", "c" * 64, "d" * 64)]
-    assert "c" * 12 in written(found, "table")
-    assert "c" * 13 not in written(found, "table")
+    changes = what_changed(toy(), with_provenance(models={**models, "lstm": "d" * 64}))
+    assert [(setting.name, setting.before, setting.after) for setting in changes.settings] == [
+        ("models.lstm", "c" * 64, "d" * 64)
+    ]
+    assert "c" * 12 in written(changes, "table")
+    assert "c" * 13 not in written(changes, "table")
     assert what_changed(toy(), with_provenance(models={**models, "new": "d" * 64})).settings == ()
     assert what_changed(with_provenance(models={}), toy()).settings == ()
 
 
 def test_the_command_is_no_setting():
     """Two runs that differ in the names of their files alone did not change."""
-    found = what_changed(toy(), with_provenance(command="rank-models --ood hans-sub --save other.json"))
-    assert found.settings == ()
-    assert "Nothing changed." in written(found, "table")
+    changes = what_changed(toy(), with_provenance(command="rank-models --ood hans-sub --save other.json"))
+    assert changes.settings == ()
+    assert "Nothing changed." in written(changes, "table")

@@ -33,20 +33,20 @@ def costs(prefer=None, order=(0, 1, 2), **amounts):
 
 def test_each_model_has_its_share_of_the_frontier_and_its_difference_from_the_first():
     """In the order of the decision, from the same draws as everything else."""
-    found = costs(order=(1, 0, 2), money=PRICES)
-    assert [model.name for model in found.models] == ["b", "a", "c"]
+    shares = costs(order=(1, 0, 2), money=PRICES)
+    assert [model.name for model in shares.models] == ["b", "a", "c"]
     frontier = BELIEF.frontier(np.array([10.0, 1.0, 0.5]))
-    assert [model.p_frontier for model in found.models] == pytest.approx(frontier[[1, 0, 2]])
-    for model, place in zip(found.models, (1, 0, 2), strict=True):
+    assert [model.p_frontier for model in shares.models] == pytest.approx(frontier[[1, 0, 2]])
+    for model, place in zip(shares.models, (1, 0, 2), strict=True):
         assert (model.difference, model.low, model.high) == pytest.approx(BELIEF.difference(place, 1))
-    assert (found.by, found.prefer, found.lacking("money")) == ("money", None, [])
+    assert (shares.by, shares.prefer, shares.lacking("money")) == ("money", None, [])
 
 
 def test_a_model_without_a_price_has_none_and_is_listed():
     """Nor has it a place beside the frontier; with one price alone seconds are compared, if they are known of two."""
-    found = costs(money={"a": 10.0, "b": 1.0})
-    assert [model.p_frontier is None for model in found.models] == [False, False, True]
-    assert found.lacking("money") == ["c"]
+    shares = costs(money={"a": 10.0, "b": 1.0})
+    assert [model.p_frontier is None for model in shares.models] == [False, False, True]
+    assert shares.lacking("money") == ["c"]
     two = {"a": ModelUsage(money=1.0, seconds=2.0), "b": ModelUsage(seconds=1.0)}
     assert compare_costs(BELIEF, NAMES, np.arange(3), two).by == "seconds"
     alone = costs(money={"a": 10.0})
@@ -57,9 +57,9 @@ def test_a_model_without_a_price_has_none_and_is_listed():
 @pytest.mark.parametrize(("word", "quantity"), [("cheaper", "money"), ("faster", "seconds")])
 def test_without_what_is_preferred_less_of_there_is_no_choice(word, quantity):
     """One line says what is missing, and of which models."""
-    other = {"money": "seconds", "seconds": "money"}[quantity]
+    other_quantity = {"money": "seconds", "seconds": "money"}[quantity]
     with refuses(UsageError, option="prefer"):
-        costs(Preference.parse(f"{word}:1"), **{other: PRICES})
+        costs(Preference.parse(f"{word}:1"), **{other_quantity: PRICES})
     with refuses(UsageError, option="prefer"):
         compare_costs(BELIEF, NAMES, np.arange(3), {}, Preference.parse(f"{word}:1"))
 
@@ -113,7 +113,7 @@ def test_points_are_hundredths_of_the_scale():
 @pytest.mark.more
 def test_costs_are_of_the_models_in_their_order():
     """Else a price would be that of another model."""
-    whole = decision("cheaper:1")
-    swapped = dataclasses.replace(whole.costs, models=whole.costs.models[::-1])
+    full_decision = decision("cheaper:1")
+    swapped = dataclasses.replace(full_decision.costs, models=full_decision.costs.models[::-1])
     with pytest.raises(ValueError, match="in their order"):
-        dataclasses.replace(whole, costs=swapped)
+        dataclasses.replace(full_decision, costs=swapped)

@@ -55,21 +55,21 @@ def test_a_model_is_misled_where_the_shortcut_is_wrong_and_followed():
 def test_errors_are_summed_up_in_the_backends_own_measure():
     """LIME's is 1 - R2, and what is over the tolerance is counted; IG's is a part of the sum of the scores."""
     errors = [0.1, 0.5, 0.2, 0.3, 0.4]
-    found = quality_of(
+    quality = quality_of(
         judge_attributions([row(residual=error) for error in errors], [PAIR] * 5, LIMESettings(tolerance=0.3))
     )
-    assert found == Quality(0.3, pytest.approx(0.48), over_tolerance=2, truncated=0)
+    assert quality == Quality(0.3, pytest.approx(0.48), over_tolerance=2, truncated=0)
     rows = [row(residual=0.3, scores=2.0), row(residual=0.3, scores=-0.5), row(residual=0.3, scores=0.0)]
-    found = quality_of(judge_attributions(rows, [PAIR] * 3, IGSettings(tolerance=0.05)))
+    quality = quality_of(judge_attributions(rows, [PAIR] * 3, IGSettings(tolerance=0.05)))
     sums = [2.0 * len(PAIR.words), 0.5 * len(PAIR.words), 1.0]
-    assert found.error_median == pytest.approx(np.median([0.3 / total for total in sums]))
-    assert found.over_tolerance == 2
+    assert quality.error_median == pytest.approx(np.median([0.3 / total for total in sums]))
+    assert quality.over_tolerance == 2
 
 
 def test_where_there_is_no_measure_nothing_is_over_it():
     """Bare probabilities have no error, so no median of it."""
-    found = quality_of(judge_attributions([], [PAIR], Settings()))
-    assert found == Quality(None, None, over_tolerance=0, truncated=0)
+    quality = quality_of(judge_attributions([], [PAIR], Settings()))
+    assert quality == Quality(None, None, over_tolerance=0, truncated=0)
 
 
 def test_where_nothing_is_attributed_no_tolerance_is_broken():
@@ -77,8 +77,8 @@ def test_where_nothing_is_attributed_no_tolerance_is_broken():
     bare = replace(row(residual=9.0), probs=np.ones(1), target=0)
     rows = [bare, replace(bare, probs=np.full(1, np.nan), scores=bare.scores * np.nan, residual=np.nan)]
     for settings in (LIMESettings(), SHAPSettings(), IGSettings()):
-        found = quality_of(judge_attributions(rows, [PAIR, PAIR], settings))
-        assert (found.over_tolerance, found.error_median) == (1, settings.error(bare))
+        quality = quality_of(judge_attributions(rows, [PAIR, PAIR], settings))
+        assert (quality.over_tolerance, quality.error_median) == (1, settings.error(bare))
 
 
 @pytest.mark.parametrize(("words", "is_cut"), [(len(PAIR.words), False), (len(PAIR.words) - 1, True), (1, True)])
@@ -98,9 +98,9 @@ def test_nothing_is_cut_where_a_token_covers_several_words(text, classifier):
         example = Example("a", (words,), 1)
         (encoding,) = model.encode([example])
         scores = np.zeros(len(encoding.ids))
-        seen = (encoding.tokens, encoding.segment, encoding.word, encoding.offsets, scores)
+        columns = (encoding.tokens, encoding.segment, encoding.word, encoding.offsets, scores)
         assert encoding.truncated == is_cut
-        assert cut(Attributions(np.array([0.3, 0.7]), 1, *seen), example) == is_cut
+        assert cut(Attributions(np.array([0.3, 0.7]), 1, *columns), example) == is_cut
 
 
 def test_what_is_just_at_chance_or_just_follows_is_not_warned_of():

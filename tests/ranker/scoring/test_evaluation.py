@@ -56,43 +56,43 @@ def test_the_truth_its_negative_and_a_constant(draws, hits, probe):
     """A method that scores the true accuracy is right in all draws, its negative in none, a constant in half."""
     accuracy = np.array(hits) / 100
     truth = np.tile(accuracy[:, None], (1, 12))
-    made = table(np.stack([truth, -truth, 0 * truth], axis=1), ["TRUTH", "NEGATIVE", "CONSTANT"], accuracy)
-    found = evaluate(made, draws=draws, probe=probe, curve=(2, 7))
-    by_name = {method.name: method for method in found.methods}
+    truths = table(np.stack([truth, -truth, 0 * truth], axis=1), ["TRUTH", "NEGATIVE", "CONSTANT"], accuracy)
+    evaluation = evaluate(truths, draws=draws, probe=probe, curve=(2, 7))
+    by_name = {method.name: method for method in evaluation.methods}
     accuracies = [by_name[name].pairwise_accuracy for name in ("TRUTH", "NEGATIVE", "CONSTANT", "RANDOM")]
     assert accuracies == pytest.approx([1, 0, 0.5, 0.5], abs=1e-12)
     assert by_name["TRUTH"].curve == pytest.approx({2: 1.0, 7: 1.0})
-    assert any("CONSTANT ties all models" in note for note in found.notes)
+    assert any("CONSTANT ties all models" in note for note in evaluation.notes)
 
 
 @settings(max_examples=15)
 @given(st.integers(0, 999), st.integers(1, 8), st.randoms(use_true_random=False))
 def test_neither_order_nor_other_models_change_a_pair(seed, probe, random):
     """Examples and models in another order, or a model less: every other number of a pair stays, to 1e-9."""
-    made = suite(seed, models=4, examples=30)
+    table_of_suite = suite(seed, models=4, examples=30)
     models, examples = random.sample(range(4), 3), random.sample(range(30), 30)
     part = ScoreTable(
-        tuple(made.models[m] for m in models),
-        made.methods,
-        tuple(made.examples[n] for n in examples),
-        made.values[models][:, :, examples],
-        truth=made.truth[models],
+        tuple(table_of_suite.models[m] for m in models),
+        table_of_suite.methods,
+        tuple(table_of_suite.examples[n] for n in examples),
+        table_of_suite.values[models][:, :, examples],
+        truth=table_of_suite.truth[models],
     )
-    whole = {(p.a, p.b, p.method): p.accuracy for p in evaluate(made, probe=probe, curve=()).pairs}
+    full_accuracies = {(p.a, p.b, p.method): p.accuracy for p in evaluate(table_of_suite, probe=probe, curve=()).pairs}
     for pair in evaluate(part, probe=probe, curve=()).pairs:
         if pair.method != "ACC+TIES":  # drawn
-            assert pair.accuracy == pytest.approx(whole[pair.a, pair.b, pair.method], abs=1e-9)
+            assert pair.accuracy == pytest.approx(full_accuracies[pair.a, pair.b, pair.method], abs=1e-9)
 
 
 def test_exact_and_drawn_agree():
     """The pairwise accuracies of 20,000 draws are the exact ones, those of combined methods included."""
     exactly, drawn = (evaluate(suite(), draws=draws, curve=(), designed="INDEX-DIFF") for draws in ("exact", 20_000))
-    for one, other in zip(exactly.methods, drawn.methods, strict=True):
-        assert one.name == other.name
-        assert one.pairwise_accuracy == pytest.approx(other.pairwise_accuracy, abs=0.01)
-        assert (one.ci_low, one.ci_high) == pytest.approx((other.ci_low, other.ci_high), abs=0.012)
-        assert (one.difference_low, one.difference_high) == pytest.approx(
-            (other.difference_low, other.difference_high), abs=0.015
+    for method, drawn_method in zip(exactly.methods, drawn.methods, strict=True):
+        assert method.name == drawn_method.name
+        assert method.pairwise_accuracy == pytest.approx(drawn_method.pairwise_accuracy, abs=0.01)
+        assert (method.ci_low, method.ci_high) == pytest.approx((drawn_method.ci_low, drawn_method.ci_high), abs=0.012)
+        assert (method.difference_low, method.difference_high) == pytest.approx(
+            (drawn_method.difference_low, drawn_method.difference_high), abs=0.015
         )
 
 
@@ -106,42 +106,46 @@ def test_fewer_draws_widen_the_interval():
 
 def test_models_stand_in_their_true_order():
     """By mean outcome, best first, whatever the order of the table; equal ones share the better rank."""
-    found = evaluate(table(np.zeros((3, 1, 20)), ["ACC"], [0.7, 0.9, 0.7]))
-    assert [(model.name, model.rank) for model in found.models] == [("m1", 1), ("m0", 2), ("m2", 2)]
-    assert found.tied_pairs == 1
-    assert {(pair.a, pair.b) for pair in found.pairs} == {("m1", "m0"), ("m1", "m2")}
+    evaluation = evaluate(table(np.zeros((3, 1, 20)), ["ACC"], [0.7, 0.9, 0.7]))
+    assert [(model.name, model.rank) for model in evaluation.models] == [("m1", 1), ("m0", 2), ("m2", 2)]
+    assert evaluation.tied_pairs == 1
+    assert {(pair.a, pair.b) for pair in evaluation.pairs} == {("m1", "m0"), ("m1", "m2")}
 
 
 def test_what_is_said_of_models_and_pairs_is_of_the_models_named():
     """Expected ranks follow names, not places in the table; a pair's accuracies are those of its models."""
     accuracy = np.array([0.6, 0.9, 0.75])
-    made = table(np.tile(accuracy[:, None, None], (1, 1, 20)), ["TRUTH"], accuracy)
-    found = evaluate(made, probe=5, curve=())
-    assert [(model.name, model.expected_rank["TRUTH"]) for model in found.models] == [("m1", 1), ("m2", 2), ("m0", 3)]
-    known = dict(zip(made.models, accuracy.tolist(), strict=True))
-    for pair in found.pairs:
-        assert (pair.outcome_a, pair.outcome_b) == (known[pair.a], known[pair.b])
+    table_of_truth = table(np.tile(accuracy[:, None, None], (1, 1, 20)), ["TRUTH"], accuracy)
+    evaluation = evaluate(table_of_truth, probe=5, curve=())
+    assert [(model.name, model.expected_rank["TRUTH"]) for model in evaluation.models] == [
+        ("m1", 1),
+        ("m2", 2),
+        ("m0", 3),
+    ]
+    known_accuracy = dict(zip(table_of_truth.models, accuracy.tolist(), strict=True))
+    for pair in evaluation.pairs:
+        assert (pair.outcome_a, pair.outcome_b) == (known_accuracy[pair.a], known_accuracy[pair.b])
         assert pair.gap == pytest.approx(pair.outcome_a - pair.outcome_b)
 
 
 @pytest.mark.parametrize("models", [2, 3, 5])
 def test_intervals_over_models_are_those_of_their_pairs(models):
     """Those of `intervals.over_models`; of two models there is none."""
-    found = evaluate(suite(models=models), probe=5, curve=())
-    for method in found.methods:
+    evaluation = evaluate(suite(models=models), probe=5, curve=())
+    for method in evaluation.methods:
         if models == 2:
             assert (method.models_low, method.models_high) == (None, None)
             continue
-        beats = np.array([pair.accuracy for pair in found.pairs if pair.method == method.name])
+        beats = np.array([pair.accuracy for pair in evaluation.pairs if pair.method == method.name])
         (low,), (high,) = intervals.over_models(beats[:, None], np.ones(len(beats), bool), models)
         assert (method.models_low, method.models_high) == pytest.approx((low, high))
 
 
 def test_a_curve_goes_up_to_all_examples_and_is_a_half_for_a_coin():
     """K = N is a probe like any other."""
-    found = evaluate(suite(examples=20), probe=5, curve=(2, 20, 21))
-    assert all(set(method.curve) == {2, 20} for method in found.methods)
-    assert set(found.method("RANDOM").curve.values()) == {0.5}
+    evaluation = evaluate(suite(examples=20), probe=5, curve=(2, 20, 21))
+    assert all(set(method.curve) == {2, 20} for method in evaluation.methods)
+    assert set(evaluation.method("RANDOM").curve.values()) == {0.5}
 
 
 def test_equal_models_are_left_out_of_the_mean():
@@ -155,11 +159,17 @@ def test_equal_models_are_left_out_of_the_mean():
 
 def test_adding_a_model_leaves_other_pairs_alone():
     """The accuracy of a pair does not depend on who else is there, except by a method that standardises over models."""
-    whole = evaluate(suite(models=5), curve=(), designed="INDEX-DIFF")
-    made = suite(models=5)
-    fewer = ScoreTable(made.models[1:], made.methods, made.examples, made.values[1:], truth=made.truth[1:])
+    complete = evaluate(suite(models=5), curve=(), designed="INDEX-DIFF")
+    table_of_five = suite(models=5)
+    fewer = ScoreTable(
+        table_of_five.models[1:],
+        table_of_five.methods,
+        table_of_five.examples,
+        table_of_five.values[1:],
+        truth=table_of_five.truth[1:],
+    )
     part = evaluate(fewer, curve=(), designed="INDEX-DIFF")
-    before = {(p.a, p.b, p.method): p.accuracy for p in whole.pairs}
+    before = {(p.a, p.b, p.method): p.accuracy for p in complete.pairs}
     for pair in part.pairs:
         if pair.method != "ACC+FACTOR":
             assert pair.accuracy == pytest.approx(before[pair.a, pair.b, pair.method], abs=1e-9)
@@ -167,28 +177,28 @@ def test_adding_a_model_leaves_other_pairs_alone():
 
 def test_the_order_of_the_table_changes_nothing():
     """Models and examples in another order give the same numbers."""
-    made = suite()
+    table_in_order = suite()
     rng = np.random.default_rng(2)
     models, examples = rng.permutation(5), rng.permutation(200)
-    other = ScoreTable(
-        tuple(made.models[m] for m in models),
-        made.methods,
-        tuple(made.examples[n] for n in examples),
-        made.values[models][:, :, examples],
-        truth=made.truth[models],
+    turned = ScoreTable(
+        tuple(table_in_order.models[m] for m in models),
+        table_in_order.methods,
+        tuple(table_in_order.examples[n] for n in examples),
+        table_in_order.values[models][:, :, examples],
+        truth=table_in_order.truth[models],
     )
-    for one, two in zip(evaluate(made, curve=()).methods, evaluate(other, curve=()).methods, strict=True):
-        noise = 0.01 if one.kind == "combined" else 1e-9
-        assert one.pairwise_accuracy == pytest.approx(two.pairwise_accuracy, abs=noise)
-        assert one.ci_low == pytest.approx(two.ci_low, abs=2 * noise)
+    for method, two in zip(evaluate(table_in_order, curve=()).methods, evaluate(turned, curve=()).methods, strict=True):
+        noise = 0.01 if method.kind == "combined" else 1e-9
+        assert method.pairwise_accuracy == pytest.approx(two.pairwise_accuracy, abs=noise)
+        assert method.ci_low == pytest.approx(two.ci_low, abs=2 * noise)
 
 
 def test_the_seed_matters_only_where_something_is_drawn():
     """Exact numbers have no seed; drawn ones repeat with theirs and change with another."""
-    first, again, other = (evaluate(suite(), seed=seed, curve=(2, 10)) for seed in (1, 1, 2))
+    first, again, second = (evaluate(suite(), seed=seed, curve=(2, 10)) for seed in (1, 1, 2))
     assert first.methods == again.methods
     numbers = "pairwise_accuracy", "ci_low", "ci_high", "models_low", "models_high"
-    exact, as_exact = ([getattr(found.method("NLL"), name) for name in numbers] for found in (first, other))
+    exact, as_exact = ([getattr(evaluated.method("NLL"), name) for name in numbers] for evaluated in (first, second))
     assert exact == pytest.approx(as_exact, abs=1e-12)
     drawn = [evaluate(suite(), seed=seed, draws=50, curve=()).method("NLL").pairwise_accuracy for seed in (1, 2, 1)]
     assert drawn[0] == drawn[2] != drawn[1]
@@ -197,9 +207,9 @@ def test_the_seed_matters_only_where_something_is_drawn():
 def test_near_and_far_pairs_and_families_stand_apart(monkeypatch):
     """Each part's accuracy is the mean over its own pairs."""
     monkeypatch.setattr("ranker.scoring.reference.NEAR", 0.15)
-    found = evaluate(suite(), families=["a", "a", "b", "b", "b"])
-    for method in found.methods:
-        pairs = [pair for pair in found.pairs if pair.method == method.name]
+    evaluation = evaluate(suite(), families=["a", "a", "b", "b", "b"])
+    for method in evaluation.methods:
+        pairs = [pair for pair in evaluation.pairs if pair.method == method.name]
         parts = {
             "near": [pair.accuracy for pair in pairs if pair.near],
             "far": [pair.accuracy for pair in pairs if not pair.near],
@@ -207,49 +217,49 @@ def test_near_and_far_pairs_and_families_stand_apart(monkeypatch):
             "across-family": [pair.accuracy for pair in pairs if not pair.same_family],
         }
         assert method.splits == pytest.approx({name: np.mean(part) for name, part in parts.items()})
-    assert len([pair for pair in found.pairs if pair.method == "ACC" and pair.near]) == 4
+    assert len([pair for pair in evaluation.pairs if pair.method == "ACC" and pair.near]) == 4
 
 
 @pytest.mark.parametrize("accuracies", [[0.9, 0.8], [0.8, 0.7], [0.4, 0.3], [540 / 600, 480 / 600], [0.2, 0.1]])
 def test_ten_points_are_not_near(accuracies):
     """However the difference of two fractions is rounded."""
-    found = evaluate(table(np.random.default_rng(0).random((2, 1, 30)), ["ACC"], accuracies))
-    assert [pair.near for pair in found.pairs if pair.method == "ACC"] == [False]
-    assert set(found.method("ACC").splits) == {"far"}
+    evaluation = evaluate(table(np.random.default_rng(0).random((2, 1, 30)), ["ACC"], accuracies))
+    assert [pair.near for pair in evaluation.pairs if pair.method == "ACC"] == [False]
+    assert set(evaluation.method("ACC").splits) == {"far"}
 
 
 def test_a_method_that_is_right_half_of_the_time_ties_nothing():
     """Two models that are right on as many rows, each on others."""
     hits = np.repeat([[1.0, 0.0], [0.0, 1.0]], 5, axis=1)[:, None]
-    found = evaluate(table(hits, ["ACC"], [0.6, 0.5]), probe=3)
-    assert found.method("ACC").pairwise_accuracy == pytest.approx(0.5)
-    assert not any("ties all models" in note for note in found.notes)
+    evaluation = evaluate(table(hits, ["ACC"], [0.6, 0.5]), probe=3)
+    assert evaluation.method("ACC").pairwise_accuracy == pytest.approx(0.5)
+    assert not any("ties all models" in note for note in evaluation.notes)
 
 
 def test_parts_without_a_pair_are_left_out(monkeypatch):
     """One family only: no pair across, and no GUESS."""
     monkeypatch.setattr("ranker.scoring.reference.NEAR", 0.01)
-    found = evaluate(suite(), families=["a"] * 5)
-    assert set(found.method("ACC").splits) == {"far", "within-family"}
-    assert "GUESS" not in [method.name for method in found.methods]
+    evaluation = evaluate(suite(), families=["a"] * 5)
+    assert set(evaluation.method("ACC").splits) == {"far", "within-family"}
+    assert "GUESS" not in [method.name for method in evaluation.methods]
 
 
 def test_guess_is_half_right_whoever_is_preferred():
     """Across architectures GUESS stands in the table at 50 %, with the range of its picks in a note."""
-    made = table(np.random.default_rng(0).random((3, 1, 30)), ["ACC"], [0.9, 0.8, 0.7])
-    found = evaluate(made, families=["a", "b", "c"])
-    assert found.method("GUESS").pairwise_accuracy == pytest.approx(0.5)
-    assert any("16.7 to 83.3 % of the pairs" in note for note in found.notes)
+    one_method = table(np.random.default_rng(0).random((3, 1, 30)), ["ACC"], [0.9, 0.8, 0.7])
+    evaluation = evaluate(one_method, families=["a", "b", "c"])
+    assert evaluation.method("GUESS").pairwise_accuracy == pytest.approx(0.5)
+    assert any("16.7 to 83.3 % of the pairs" in note for note in evaluation.notes)
 
 
 def test_the_learning_curve_rises_with_the_probe():
     """More examples rank better, and the curve passes through the reported accuracy at K."""
-    found = evaluate(suite(models=4, examples=100), designed="INDEX-DIFF", probe=5)
+    evaluation = evaluate(suite(models=4, examples=100), designed="INDEX-DIFF", probe=5)
     for name in ("ACC", "NLL", "ACC+TIES", "ACC+FACTOR"):
-        curve = found.method(name).curve
+        curve = evaluation.method(name).curve
         assert list(curve) == [1, 2, 3, 5, 10, 20, 50]
         assert sorted(curve.values()) == list(curve.values())
-        assert curve[5] == pytest.approx(found.method(name).pairwise_accuracy, abs=0.01)
+        assert curve[5] == pytest.approx(evaluation.method(name).pairwise_accuracy, abs=0.01)
     assert set(evaluate(suite(examples=12)).method("ACC").curve) == {1, 2, 3, 5, 10}
 
 
@@ -259,13 +269,13 @@ def test_ties_of_accuracy_are_broken_by_the_declared_factor():
     accuracy = np.array([0.8, 0.7])
     hits = (rng.random((2, 100)) < accuracy[:, None]).astype(float)
     perfect = np.tile(-accuracy[:, None], (1, 100))
-    made = table(np.stack([hits, perfect], axis=1), ["ACC", "INDEX-DIFF"], accuracy)
-    found = evaluate(made, designed="INDEX-DIFF", draws=5_000)
+    tied = table(np.stack([hits, perfect], axis=1), ["ACC", "INDEX-DIFF"], accuracy)
+    evaluation = evaluate(tied, designed="INDEX-DIFF", draws=5_000)
     difference = hits[0] - hits[1]
     drawn = difference[np.random.default_rng(4).integers(100, size=(100_000, 10))].sum(axis=1)
-    assert found.method("ACC+TIES").pairwise_accuracy == pytest.approx((drawn > -0.5).mean(), abs=0.02)
-    assert found.method("ACC+TIES").kind == "combined"
-    assert found.method("INDEX-DIFF").designed
+    assert evaluation.method("ACC+TIES").pairwise_accuracy == pytest.approx((drawn > -0.5).mean(), abs=0.02)
+    assert evaluation.method("ACC+TIES").kind == "combined"
+    assert evaluation.method("INDEX-DIFF").designed
 
 
 def test_without_a_declared_factor_the_loss_breaks_ties():
@@ -283,21 +293,21 @@ def test_without_a_declared_factor_the_loss_breaks_ties():
 
 def test_the_difference_to_accuracy_is_of_the_reported_numbers():
     """`difference` is one pairwise accuracy minus the other, and its interval holds it."""
-    found = evaluate(suite(), designed="INDEX-DIFF", curve=())
-    for method in found.methods:
-        assert method.difference == pytest.approx(method.pairwise_accuracy - found.method("ACC").pairwise_accuracy)
+    evaluation = evaluate(suite(), designed="INDEX-DIFF", curve=())
+    for method in evaluation.methods:
+        assert method.difference == pytest.approx(method.pairwise_accuracy - evaluation.method("ACC").pairwise_accuracy)
         assert method.difference_low <= method.difference <= method.difference_high
-    assert (found.method("ACC").difference_low, found.method("ACC").difference_high) == (0, 0)
+    assert (evaluation.method("ACC").difference_low, evaluation.method("ACC").difference_high) == (0, 0)
 
 
 def test_pairs_without_an_exact_probability_are_drawn_and_counted():
     """Scores on two scales that no grid resolves: the numbers are those of draws, and a note says so."""
     rng = np.random.default_rng(5)
     values = np.stack([rng.integers(0, 2, (2, 300)) + 1e-7 * rng.normal(size=(2, 300))], axis=1)
-    found = evaluate(table(values, ["X"], [0.9, 0.8]), curve=())
+    evaluation = evaluate(table(values, ["X"], [0.9, 0.8]), curve=())
     drawn = evaluate(table(values, ["X"], [0.9, 0.8]), draws=20_000, curve=())
-    assert found.method("X").pairwise_accuracy == drawn.method("X").pairwise_accuracy
-    assert any("of 1 pairs X 1." in note for note in found.notes)
+    assert evaluation.method("X").pairwise_accuracy == drawn.method("X").pairwise_accuracy
+    assert any("of 1 pairs X 1." in note for note in evaluation.notes)
 
 
 def test_all_methods_with_drawn_pairs_share_one_note():
@@ -305,20 +315,20 @@ def test_all_methods_with_drawn_pairs_share_one_note():
     rng = np.random.default_rng(5)
     fine = rng.integers(0, 2, (3, 300)) + 1e-7 * rng.normal(size=(3, 300))
     fine[1] += rng.normal(size=300)  # this model's pairs have no such structure
-    made = table(np.stack([fine, rng.normal(size=(3, 300)), fine], axis=1), ["X", "Y", "Z"], [0.9, 0.8, 0.7])
-    notes = [note for note in evaluate(made, curve=()).notes if "draws" in note]
+    three_methods = table(np.stack([fine, rng.normal(size=(3, 300)), fine], axis=1), ["X", "Y", "Z"], [0.9, 0.8, 0.7])
+    notes = [note for note in evaluate(three_methods, curve=()).notes if "draws" in note]
     assert notes == ["From 20000 draws, as no grid is fine enough to be exact: of 3 pairs X 1, Z 1."]
 
 
 def test_holes_are_counted_and_a_method_without_examples_is_a_coin():
     """A nan removes the example for all models; a method that is nowhere defined ties everything."""
-    made = suite()
-    values = made.values.copy()
+    holed = suite()
+    values = holed.values.copy()
     values[:, 2] = np.nan
-    found = evaluate(table(values, ["ACC", "NLL", "INDEX-DIFF"], made.truth), curve=())
-    assert found.method("INDEX-DIFF").pairwise_accuracy == pytest.approx(0.5)
-    assert found.models[0].scores["INDEX-DIFF"] is None
-    assert any("INDEX-DIFF is defined on no example" in note for note in found.notes)
+    evaluation = evaluate(table(values, ["ACC", "NLL", "INDEX-DIFF"], holed.truth), curve=())
+    assert evaluation.method("INDEX-DIFF").pairwise_accuracy == pytest.approx(0.5)
+    assert evaluation.models[0].scores["INDEX-DIFF"] is None
+    assert any("INDEX-DIFF is defined on no example" in note for note in evaluation.notes)
 
 
 @pytest.mark.parametrize("unit", [1.0, 1e3, 1e6])
@@ -326,28 +336,28 @@ def test_holes_are_counted_and_a_method_without_examples_is_a_coin():
 def test_large_scores_tie_where_they_are_equal(unit, draws):
     """A score in another unit is the same score: sums that are equal but for rounding are a tie, however large."""
     thirds = np.array([[1, 2, 4], [4, 1, 2]]) / 3 + np.array([0.1, 0.2, 0.7])
-    found = [
+    pair = [
         evaluate(table(scale * thirds[:, None], ["OURS"], [0.9, 0.5]), probe=3, draws=draws, curve=())
         for scale in (1.0, unit)
     ]
-    assert found[0].method("OURS").pairwise_accuracy == pytest.approx(found[1].method("OURS").pairwise_accuracy)
+    assert pair[0].method("OURS").pairwise_accuracy == pytest.approx(pair[1].method("OURS").pairwise_accuracy)
 
 
-@pytest.mark.parametrize(("examples", "said"), [(59, True), (60, False)])
-def test_few_examples_are_said_to_be_few(examples, said):
+@pytest.mark.parametrize(("examples", "remark"), [(59, True), (60, False)])
+def test_few_examples_are_said_to_be_few(examples, remark):
     """Intervals were seen to be too narrow there."""
     notes = evaluate(suite(examples=examples), curve=()).notes
-    assert (f"{examples} examples are few: intervals over other examples are rather too narrow." in notes) == said
+    assert (f"{examples} examples are few: intervals over other examples are rather too narrow." in notes) == remark
 
 
 def test_labels_of_a_single_class_are_allowed_and_said():
     """All examples of one label are ranked on, with a warning; labels that nobody knows are not the same."""
-    made = table(np.eye(4)[:, None], ["X"], [0.6, 0.7, 0.8, 0.9])
-    for labels, said in (([1, 1, 1, 1], True), ([1, 1, 1, 0], False), ([-1, -1, -1, -1], False)):
+    one_label = table(np.eye(4)[:, None], ["X"], [0.6, 0.7, 0.8, 0.9])
+    for labels, is_noted in (([1, 1, 1, 1], True), ([1, 1, 1, 0], False), ([-1, -1, -1, -1], False)):
         for pool in (None, Pool(np.full((4, 4, 2), 0.5))):
-            found = evaluate(made, probe=4, pool=pool, targets=Targets(made.outcomes, np.array(labels)))
-            assert any("same label" in note for note in found.notes) == said
-    assert not any("same label" in note for note in evaluate(made, probe=4).notes)
+            evaluation = evaluate(one_label, probe=4, pool=pool, targets=Targets(one_label.outcomes, np.array(labels)))
+            assert any("same label" in note for note in evaluation.notes) == is_noted
+    assert not any("same label" in note for note in evaluate(one_label, probe=4).notes)
 
 
 @pytest.mark.parametrize("probe", [0, 201])

@@ -61,8 +61,8 @@ def test_a_model_that_failed_fails_the_check():
 def test_a_task_that_was_not_compared_fails_the_check():
     """The others are held; the failed one is named."""
     rankings = {"nli": ranked([1] * 400, [1] * 400), "qa": ranked([1] * 5, [1] * 5)}
-    found = OverTasks(("m0", "m1"), (), rankings, failures={"qa": "m2: it is gone"})
-    gate = of_tasks(found, {"m0": ("nli", "qa"), "m1": ("nli", "qa")}, "m0")
+    over_both = OverTasks(("m0", "m1"), (), rankings, failures={"qa": "m2: it is gone"})
+    gate = of_tasks(over_both, {"m0": ("nli", "qa"), "m1": ("nli", "qa")}, "m0")
     assert (gate.passes, gate.failed, [held.task for held in gate.held]) == (False, ("qa was not compared",), ["nli"])
 
 
@@ -82,10 +82,10 @@ def test_each_other_model_is_held_to_the_base(base):
     outcomes = (rng.random((3, 400)) < [[0.95], [0.9], [0.6]]).astype(int)
     ranking = ranked(*outcomes)
     gate = of_decision(ranking, base, 0.1)
-    assert {one.model for one in gate.held} == {"m0", "m1", "m2"} - {base}
-    for one in gate.held:
-        assert one.low < outcomes[int(one.model[1])].mean() - outcomes[int(base[1])].mean()
-        assert one.passes == (one.low >= -0.1)
+    assert {held.model for held in gate.held} == {"m0", "m1", "m2"} - {base}
+    for held in gate.held:
+        assert held.low < outcomes[int(held.model[1])].mean() - outcomes[int(base[1])].mean()
+        assert held.passes == (held.low >= -0.1)
     assert gate.passes == (base == "m2")
 
 
@@ -125,18 +125,18 @@ def test_a_column_that_was_not_read_and_may_be_a_model_is_named():
 def test_tasks_that_the_base_alone_was_asked_are_named():
     """What the other alone was asked is no matter; each task is held for itself."""
     rankings = {"nli": ranked([1] * 400, [1] * 400), "qa": ranked([1] * 5, [1] * 5)}
-    found = OverTasks(("m0", "m1"), (), rankings)
-    gate = of_tasks(found, {"m0": ("nli", "qa", "old"), "m1": ("nli", "qa", "new")}, "m0")
+    over_both = OverTasks(("m0", "m1"), (), rankings)
+    gate = of_tasks(over_both, {"m0": ("nli", "qa", "old"), "m1": ("nli", "qa", "new")}, "m0")
     assert gate.absent == ("m1 was not asked old",)
-    assert [(one.task, one.passes) for one in gate.held] == [("nli", True), ("qa", False)]
+    assert [(held.task, held.passes) for held in gate.held] == [("nli", True), ("qa", False)]
     assert gate.in_words == (
         "not shown to be no worse than m0 by more than 2.0 points: m1 on qa (may be 53.7 points worse; lost 0 rows, "
         "won 0); m1 was not asked old"
     )
-    whole = replace(found, rankings={"nli": rankings["nli"]})
-    assert not of_tasks(whole, {"m0": ("nli", "old"), "m1": ("nli",)}, "m0").passes
-    assert of_tasks(whole, {"m0": ("nli", "old"), "m1": ("nli",)}, "m0", allow_absent=True).passes
-    assert of_tasks(whole, {"m0": ("nli",), "m1": ("nli", "new")}, "m0").passes
+    over_one = replace(over_both, rankings={"nli": rankings["nli"]})
+    assert not of_tasks(over_one, {"m0": ("nli", "old"), "m1": ("nli",)}, "m0").passes
+    assert of_tasks(over_one, {"m0": ("nli", "old"), "m1": ("nli",)}, "m0", allow_absent=True).passes
+    assert of_tasks(over_one, {"m0": ("nli",), "m1": ("nli", "new")}, "m0").passes
 
 
 def test_what_cannot_be_judged_is_refused():

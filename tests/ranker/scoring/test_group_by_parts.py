@@ -26,14 +26,14 @@ def scored(values, truth=None):
     return table(values[:, None], ["ACC"], truth)
 
 
-@pytest.mark.parametrize("known", [True, False])
-def test_levels_have_the_means_of_their_members(known):
+@pytest.mark.parametrize("with_truth", [True, False])
+def test_levels_have_the_means_of_their_members(with_truth):
     """Of the outcomes that the report shows, best first: on the whole set if the truth is known, else on the rows."""
-    truth = np.array([0.9, 0.5, 0.8, 0.7]) if known else None
+    truth = np.array([0.9, 0.5, 0.8, 0.7]) if with_truth else None
     judged = scored(outcomes(), truth)
-    outcome = evaluate(judged, probe=5) if known else decide(judged)
+    outcome = evaluate(judged, probe=5) if with_truth else decide(judged)
     parts = group_by_parts(outcome, judged, PARTS)
-    means = truth if known else judged.outcomes.mean(axis=1)
+    means = truth if with_truth else judged.outcomes.mean(axis=1)
     wanted = {
         "model": {"a": means[:2].mean(), "b": means[2:].mean()},
         "prompt": {"b": means[::2].mean(), "c": means[1::2].mean()},
@@ -78,11 +78,7 @@ def test_models_without_parts_are_left_out():
             ["model", "prompt", "shots"],
             "two parts are compared, and these have 3 parts in common",
         ),
-        (
-            {**PARTS, "m3": {"model": "b"}},
-            ["model"],
-            "two parts are compared, and these have 1 part in common",
-        ),
+        ({**PARTS, "m3": {"model": "b"}}, ["model"], "two parts are compared, and these have 1 part in common"),
         (
             {name: {**of_model, "prompt": name} for name, of_model in PARTS.items()},
             ["model", "prompt"],

@@ -59,9 +59,9 @@ def test_the_exact_engine_agrees_with_draws(kind, size):
 def test_an_evaluation_and_a_decision_take_them(kind):
     """Each mean, interval and probability is of the outcomes themselves, and none is a share of right rows."""
     outcomes = graded(kind)
-    found = evaluate(table(outcomes, outcomes.mean(axis=1)), probe=10)
-    assert 0.5 < found.method("SCORE").ci_low < found.method("SCORE").pairwise_accuracy < 1
-    assert found.method("SCORE").curve[1] < found.method("SCORE").curve[50]
+    evaluation = evaluate(table(outcomes, outcomes.mean(axis=1)), probe=10)
+    assert 0.5 < evaluation.method("SCORE").ci_low < evaluation.method("SCORE").pairwise_accuracy < 1
+    assert evaluation.method("SCORE").curve[1] < evaluation.method("SCORE").curve[50]
     few = outcomes[:, :15]
     decided = decide(table(few))
     by_name = {model.name: model for model in decided.models}
@@ -80,7 +80,8 @@ def test_right_and_wrong_are_what_the_factor_says(seed):
     probs = rng.dirichlet([1, 1], 12)
     outcomes = TASK.outcomes(ClassProbabilities(probs), rows)
     by_factor = [
-        BUILTIN["ACC"].score(Attributions(one, int(one.argmax())), row) for one, row in zip(probs, rows, strict=True)
+        BUILTIN["ACC"].score(Attributions(probabilities, int(probabilities.argmax())), row)
+        for probabilities, row in zip(probs, rows, strict=True)
     ]
     assert outcomes.tolist() == by_factor
     state = np.zeros(12, dtype=int)
@@ -96,7 +97,7 @@ def test_a_row_without_an_outcome_leaves_the_metric_for_all_models():
     outcomes = graded("marks", rows=10)
     holed = outcomes.copy()
     holed[1, 4] = np.nan
-    kept = np.delete(outcomes, 4, axis=1)
-    with_hole, without = decide(table(holed)), decide(table(kept))
+    remaining = np.delete(outcomes, 4, axis=1)
+    with_hole, without = decide(table(holed)), decide(table(remaining))
     assert with_hole.p_beats == without.p_beats
     assert [model.outcome for model in with_hole.models] == [model.outcome for model in without.models]

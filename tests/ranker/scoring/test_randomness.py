@@ -33,34 +33,34 @@ def world():
 
 def without(table, name):
     """The table without one of its columns."""
-    kept = [f for f, method in enumerate(table.methods) if method.name != name]
-    columns = tuple(table.methods[f] for f in kept)
-    return ScoreTable(table.models, columns, table.examples, table.values[:, kept].copy(), truth=table.truth)
+    left = [f for f, method in enumerate(table.methods) if method.name != name]
+    columns = tuple(table.methods[f] for f in left)
+    return ScoreTable(table.models, columns, table.examples, table.values[:, left].copy(), truth=table.truth)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("draws", ["exact", 500])
 def test_a_method_is_the_same_whoever_is_beside_it(draws):
     """Alone, beside all others, in another order, and without a column that it does not read."""
-    table, seen = world()
-    every = [one for one in methods.BUILTIN if one.needs <= {"labels", "probabilities"}]
-    whole = evaluate(table, probe=5, draws=draws, methods=every, **seen)
-    turned = evaluate(table, probe=5, draws=draws, methods=every[::-1], **seen)
-    for one in every:
-        alone = evaluate(table, probe=5, draws=draws, methods=[one], **seen)
-        assert alone.method(one.name) == whole.method(one.name) == turned.method(one.name)
-        assert alone.method("ACC+TIES") == whole.method("ACC+TIES")
-        fewer = evaluate(without(table, "NLL"), probe=5, draws=draws, methods=[one], **seen)
-        for name in (one.name, "ACC"):  # but for the rounding of sums that are laid out in another way
-            assert fewer.method(name).curve == pytest.approx(whole.method(name).curve, abs=1e-12)
-            assert fewer.method(name).ci_low == pytest.approx(whole.method(name).ci_low, abs=1e-12)
+    table, beside = world()
+    labelling_methods = [method for method in methods.BUILTIN if method.needs <= {"labels", "probabilities"}]
+    complete = evaluate(table, probe=5, draws=draws, methods=labelling_methods, **beside)
+    turned = evaluate(table, probe=5, draws=draws, methods=labelling_methods[::-1], **beside)
+    for method in labelling_methods:
+        alone = evaluate(table, probe=5, draws=draws, methods=[method], **beside)
+        assert alone.method(method.name) == complete.method(method.name) == turned.method(method.name)
+        assert alone.method("ACC+TIES") == complete.method("ACC+TIES")
+        fewer = evaluate(without(table, "NLL"), probe=5, draws=draws, methods=[method], **beside)
+        for name in (method.name, "ACC"):  # but for the rounding of sums that are laid out in another way
+            assert fewer.method(name).curve == pytest.approx(complete.method(name).curve, abs=1e-12)
+            assert fewer.method(name).ci_low == pytest.approx(complete.method(name).ci_low, abs=1e-12)
 
 
 @pytest.mark.slow
 def test_the_curve_at_one_size_does_not_depend_on_the_others_before_it():
     """Each size has a stream of its own by its place."""
-    table, seen = world()
-    long = evaluate(table, probe=5, methods=methods.DEFAULT, curve=(2, 5, 10), **seen)
-    short = evaluate(table, probe=5, methods=methods.DEFAULT, curve=(2, 5), **seen)
+    table, beside = world()
+    long = evaluate(table, probe=5, methods=methods.DEFAULT, curve=(2, 5, 10), **beside)
+    short = evaluate(table, probe=5, methods=methods.DEFAULT, curve=(2, 5), **beside)
     for name in ("SURROGATE", "ACC+TIES", "ACC"):
         assert {size: long.method(name).curve[size] for size in (2, 5)} == short.method(name).curve

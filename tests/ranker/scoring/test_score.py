@@ -31,22 +31,22 @@ EXAMPLES = [Example("a", ("The actor ran.", "The actor"), 0), Example("b", ("A c
 
 def rows(p_yes):
     """Bare words, one token each, with scores 1, 2, 3 ..., explaining "yes"."""
-    made = []
+    score_rows = []
     for example, p in zip(EXAMPLES, p_yes, strict=True):
         count = len(example.words)
         segment = np.array([word.segment for word in example.words])
         scores = np.arange(1.0, count + 1)
-        made.append(
+        score_rows.append(
             Attributions(
                 np.array([1 - p, p]), 1, ("x",) * count, segment, np.arange(count), np.zeros((count, 2), int), scores
             )
         )
-    return made
+    return score_rows
 
 
-def scored(made, *rest, **given):
+def scored(score_rows, *flags, **options):
     """The scores of a model whose answers are those that its attributions are of."""
-    return score_model(ClassProbabilities(np.array([row.probs for row in made])), made, *rest, **given)
+    return score_model(ClassProbabilities(np.array([row.probs for row in score_rows])), score_rows, *flags, **options)
 
 
 def right(models, count=2):
@@ -68,14 +68,14 @@ def test_each_factor_is_shown_the_label_it_declares():
 def test_baselines_read_the_probabilities_of_any_number_of_classes():
     """With tokens as without: of three classes the scores of one cannot be turned, and no baseline looks at them."""
     three = ClassificationTask("three", ("no", "yes", "maybe"), shortcut=2)
-    given = [replace(row, probs=np.array([0.1, 0.2, 0.7])) for row in rows([0.9, 0.2])]
+    three_class_rows = [replace(row, probs=np.array([0.1, 0.2, 0.7])) for row in rows([0.9, 0.2])]
     factors = pick("ACC", "CONF", "CONF-GT", "CONF-H", "NLL", "SUM-DIFF")
-    values = scored(given, EXAMPLES, factors, three).values
+    values = scored(three_class_rows, EXAMPLES, factors, three).values
     assert values[:4] == pytest.approx(np.array([[0, 0], [0.7, 0.7], [0.1, 0.2], [0.7, 0.7]]))
     assert values[4] == pytest.approx(-np.log([0.1, 0.2]))
     assert np.isnan(values[5]).all()
-    kept, left_out = applicable(factors, EXAMPLES, three, only_label=1)
-    assert [factor.name for factor in kept] == ["ACC", "CONF", "CONF-GT", "CONF-H", "NLL"]
+    applied, left_out = applicable(factors, EXAMPLES, three, only_label=1)
+    assert [factor.name for factor in applied] == ["ACC", "CONF", "CONF-GT", "CONF-H", "NLL"]
     assert left_out == {
         "SUM-DIFF": "is about maybe, and what is attributed is yes: see the setting `target=maybe` of `attribution`"
     }
@@ -89,7 +89,7 @@ def test_whether_a_label_is_declared_is_asked_of_the_rule_in_use():
     none = ClassificationTask("plain", ("no", "yes"))
     factors = pick("ACC", "CONF-H", "SUM-DIFF")
     for target, names in (("declared", ["ACC"]), ("predicted", ["ACC", "SUM-DIFF"]), ("evidence", ["ACC"])):
-        assert [one.name for one in applicable(factors, EXAMPLES, none, target=target)[0]] == names
+        assert [f.name for f in applicable(factors, EXAMPLES, none, target=target)[0]] == names
     assert applicable(pick("SUM-DIFF"), EXAMPLES, TASK, target="evidence")[1] == {
         "SUM-DIFF": "is about the evidence's label; this task declares none"
     }
@@ -128,7 +128,7 @@ def test_examples_that_any_model_lacks_are_lost_for_all():
 def test_one_pair_among_single_texts_keeps_the_factors_of_pairs():
     """They are undefined on the others, which is counted."""
     single = replace(EXAMPLES[0], segments=EXAMPLES[0].segments[:1])
-    assert [one.name for one in applicable(pick("MAX-DIFF"), [single, EXAMPLES[1]], TASK)[0]] == ["MAX-DIFF"]
+    assert [f.name for f in applicable(pick("MAX-DIFF"), [single, EXAMPLES[1]], TASK)[0]] == ["MAX-DIFF"]
     assert applicable(pick("MAX-DIFF"), [single], TASK)[0] == []
 
 
@@ -168,8 +168,8 @@ def test_what_cannot_apply_is_left_out_with_its_reason():
         return 0.0
 
     single = [Example("s", ("one text",), 0)]
-    kept, left_out = applicable([*pick("ACC", "MAX-DIFF"), marked.factor, evident.factor], single, TASK)
-    assert [f.name for f in kept] == ["ACC"]
+    applied, left_out = applicable([*pick("ACC", "MAX-DIFF"), marked.factor, evident.factor], single, TASK)
+    assert [f.name for f in applied] == ["ACC"]
     assert left_out == {
         "MAX-DIFF": "these examples have one segment, it compares two",
         "MARKED": "no example has the mark 'control'",
@@ -189,8 +189,8 @@ def test_a_factor_for_designed_sets_needs_the_card_to_name_it():
     """IRREG, VERB and ADJ read one mark; the set says which of them it is, or none applies."""
     task = ClassificationTask("msgs", ("no", "yes"), shortcut=1, evidence=1)
     examples = [Example("m", ("They drew it",), 1, {"feature": (Span(0, 5, 9),)})]
-    kept, left_out = applicable(pick("IRREG", "VERB"), examples, task, "IRREG")
-    assert [factor.name for factor in kept] == ["IRREG"]
+    applied, left_out = applicable(pick("IRREG", "VERB"), examples, task, "IRREG")
+    assert [factor.name for factor in applied] == ["IRREG"]
     assert left_out == {"VERB": "is for sets that it was designed for; this one's is IRREG"}
     assert applicable(pick("IRREG", "VERB"), examples, task)[0] == []
 
@@ -236,9 +236,9 @@ def test_a_factor_that_is_defined_on_no_example_is_not_in_the_table():
         "EXIT": lambda a, e: sys.exit(3),
         "NAN": lambda a, e: np.nan,
     }
-    own = [factor(name, higher_is_better=True, explains="true")(score).factor for name, score in wrong.items()]
-    parts = {"m": scored(rows([0.9, 0.2]), EXAMPLES, own, TASK)}
-    table = assemble(right(parts), parts, EXAMPLES, own)
+    own_factors = [factor(name, higher_is_better=True, explains="true")(score).factor for name, score in wrong.items()]
+    parts = {"m": scored(rows([0.9, 0.2]), EXAMPLES, own_factors, TASK)}
+    table = assemble(right(parts), parts, EXAMPLES, own_factors)
     assert [method.name for method in table.methods] == ["ACC"]
     assert table.values.shape == (1, 1, 2)
     assert defined_nowhere(table) == {
@@ -252,7 +252,7 @@ def test_a_factor_that_is_defined_on_no_example_is_not_in_the_table():
 
 
 @pytest.mark.parametrize(
-    ("given", "error_type", "option", "value"),
+    ("options", "error_type", "option", "value"),
     [
         ({"target": "right"}, UsageError, "target", "right"),
         ({"norm": "l3"}, UsageError, "norm", "l3"),
@@ -260,10 +260,10 @@ def test_a_factor_that_is_defined_on_no_example_is_not_in_the_table():
         ({"attribution": "ig:steps=none"}, UsageError, "attribution", "ig:steps=none"),
     ],
 )
-def test_evidence_that_there_is_not_is_refused_at_once(given, error_type, option, value):
+def test_evidence_that_there_is_not_is_refused_at_once(options, error_type, option, value):
     """Before any model is looked at."""
     with refuses(error_type, option=option, value=value):
-        Evidence(**given)
+        Evidence(**options)
 
 
 def test_evidence_names_a_backend_or_leaves_it_open():
@@ -284,9 +284,9 @@ def test_a_factor_changes_no_example():
         return float(example.target)
 
     first = Factor("MEDDLES", meddles, True, "predicted", "ours", kind="baseline")
-    seen = Factor("SEES", lambda _, example: float(example.target), True, "predicted", "ours", kind="baseline")
-    found = score_model(answers, [], [example], [first, seen, first, seen], TASK)
-    assert found.values[:, 0].tolist() == [1.0, 0.0, 1.0, 0.0]
+    seeing = Factor("SEES", lambda _, example: float(example.target), True, "predicted", "ours", kind="baseline")
+    scores = score_model(answers, [], [example], [first, seeing, first, seeing], TASK)
+    assert scores.values[:, 0].tolist() == [1.0, 0.0, 1.0, 0.0]
     assert example.target == 0
 
 
@@ -298,10 +298,10 @@ def test_of_answers_that_are_no_labels_factors_of_a_label_are_left_out(task):
     usable, left_out = applicable(list(BUILTIN.values()), [Example("a", texts)], task)
     assert {method.name for method in usable} == generic
     assert left_out["CONF"] == left_out["ACC"] == "reads probabilities of labels, and these answers have none"
-    own = "and attributions are of each model's own answer: `target` can be `predicted`"
+    sentence = "and attributions are of each model's own answer: `target` can be `predicted`"
     of_label = {"CONTENT-TRUE": "true label"} if isinstance(task, TagTask) else {"SUM-DIFF": "shortcut's label"}
     for name, label in of_label.items():
-        assert left_out[name] == f"is about the {label}, {own}"
+        assert left_out[name] == f"is about the {label}, {sentence}"
     usable, left_out = applicable(list(BUILTIN.values()), [Example("a", texts)], task, target="predicted")
     assert {method.name for method in usable} == generic | (
         {"CONTENT-TRUE"}

@@ -20,63 +20,65 @@ def beliefs(draw):
     """What a few answers tell of a small pool."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     models, rows, classes = draw(st.integers(2, 4)), draw(st.integers(4, 8)), draw(st.integers(2, 3))
-    asked = rng.choice(rows, draw(st.integers(0, 2)), replace=False)
+    answered = rng.choice(rows, draw(st.integers(0, 2)), replace=False)
     pool = fold(rng.integers(-1, classes, (models, rows)), classes)
-    return believe(pool, asked, rng.integers(classes, size=len(asked)), 0.05, worlds=S)
+    return believe(pool, answered, rng.integers(classes, size=len(answered)), 0.05, worlds=S)
 
 
-def _leads(found):
+def _leads(belief):
     """(S, P) P(the first of two models is better), in each world."""
-    return found.p_first_better(*np.triu_indices(found.patterns.models, 1))
+    return belief.p_first_better(*np.triu_indices(belief.patterns.models, 1))
 
 
-def open_for(found, goal):
+def open_for(belief, goal):
     """Which pairs count: all, or those of the model of the highest score."""
-    both = itertools.combinations(range(found.patterns.models), 2)
-    return [goal == "order" or int(found.score.argmax()) in pair for pair in both]
+    pairs = itertools.combinations(range(belief.patterns.models), 2)
+    return [goal == "order" or int(belief.score.argmax()) in pair for pair in pairs]
 
 
-def answer_chances(found, row):
+def answer_chances(belief, row):
     """(S, C) the probability of each answer to a row, in each world."""
-    said = found.patterns.predicted[found.patterns.pattern_of_row[row]]
+    predictions = belief.patterns.predicted[belief.patterns.pattern_of_row[row]]
     odds = np.exp(
-        found.worlds.biases
-        + sum(found.worlds.weights[:, [m]] * (np.arange(found.patterns.classes) == c) for m, c in enumerate(said))
+        belief.worlds.biases
+        + sum(
+            belief.worlds.weights[:, [m]] * (np.arange(belief.patterns.classes) == c) for m, c in enumerate(predictions)
+        )
     )
-    return 0.95 * odds / odds.sum(axis=1, keepdims=True) + 0.05 / found.patterns.classes
+    return 0.95 * odds / odds.sum(axis=1, keepdims=True) + 0.05 / belief.patterns.classes
 
 
-def left_open(found, rows, goal):
+def left_open(belief, rows, goal):
     """What is expected to be left open after answers to these rows: every combination of answers is gone through."""
-    chances = [answer_chances(found, row) for row in rows]
+    chances = [answer_chances(belief, row) for row in rows]
     total = 0.0
-    for answers in itertools.product(range(found.patterns.classes), repeat=len(rows)):
+    for answers in itertools.product(range(belief.patterns.classes), repeat=len(rows)):
         weight = np.ones(S)
         for chance, answer in zip(chances, answers, strict=True):
             weight = weight * chance[:, answer]
-        p = weight @ _leads(found) / weight.sum()
-        total += weight.mean() * (p * (1 - p))[open_for(found, goal)].sum()
+        p = weight @ _leads(belief) / weight.sum()
+        total += weight.mean() * (p * (1 - p))[open_for(belief, goal)].sum()
     return total
 
 
 @settings(max_examples=60)
 @given(beliefs(), st.sampled_from(["order", "best"]))
-def test_the_next_row_leaves_least_open(found, goal):
+def test_the_next_row_leaves_least_open(belief, goal):
     """Of all rows without an answer, by trying each with each answer."""
-    free = sorted(set(range(len(found.patterns.pattern_of_row))) - set(found.readings.rows.tolist()))
-    tried = {row: left_open(found, [row], goal) for row in free}
-    (row,) = next_rows(found, 1, goal).tolist()
+    free = sorted(set(range(len(belief.patterns.pattern_of_row))) - set(belief.readings.rows.tolist()))
+    tried = {row: left_open(belief, [row], goal) for row in free}
+    (row,) = next_rows(belief, 1, goal).tolist()
     assert tried[row] == pytest.approx(min(tried.values()), abs=2e-5)
 
 
 @settings(max_examples=30)
 @given(beliefs(), st.sampled_from(["order", "best"]))
-def test_each_row_of_a_batch_leaves_least_open(found, goal):
+def test_each_row_of_a_batch_leaves_least_open(belief, goal):
     """With all answers to those before it gone through, which is exact up to sixteen combinations."""
-    free = set(range(len(found.patterns.pattern_of_row))) - set(found.readings.rows.tolist())
+    free = set(range(len(belief.patterns.pattern_of_row))) - set(belief.readings.rows.tolist())
     chosen = []
-    for row in next_rows(found, 3 if found.patterns.classes == 2 else 2, goal).tolist():
-        tried = {other: left_open(found, [*chosen, other], goal) for other in free}
+    for row in next_rows(belief, 3 if belief.patterns.classes == 2 else 2, goal).tolist():
+        tried = {other_row: left_open(belief, [*chosen, other_row], goal) for other_row in free}
         assert tried[row] == pytest.approx(min(tried.values()), abs=5e-5)
         chosen.append(row)
         free.remove(row)
@@ -85,19 +87,19 @@ def test_each_row_of_a_batch_leaves_least_open(found, goal):
 def after_answers(seed, classes, labels):
     """What answers to the first rows of a pool of sixteen tell, and the other rows."""
     pool = fold(np.random.default_rng(seed).integers(classes, size=(3, 16)), classes)
-    found = believe(pool, np.arange(len(labels)), np.array(labels, dtype=np.int64), 0.05, worlds=S)
-    return found, range(len(labels), 16)
+    belief = believe(pool, np.arange(len(labels)), np.array(labels, dtype=np.int64), 0.05, worlds=S)
+    return belief, range(len(labels), 16)
 
 
 @settings(max_examples=30)
 @given(st.integers(0, 999), st.integers(2, 3), st.sampled_from([4, 5, 6, 10]), st.booleans())
 def test_every_fifth_row_with_one_label_probably_has_another(seed, classes, count, alike):
     """Then the row leaves least open of those nearly as likely to have one as any; else it leaves least of all."""
-    found, free = after_answers(seed, classes, [1] * (count - 1) + [1 if alike else 0])
-    second = {row: 1 - answer_chances(found, row)[:, 1].mean() for row in free}
+    belief, free = after_answers(seed, classes, [1] * (count - 1) + [1 if alike else 0])
+    second = {row: 1 - answer_chances(belief, row)[:, 1].mean() for row in free}
     likely = [row for row in free if second[row] >= max(second.values()) - acquisition.ALIKE - 1e-6]
-    tried = {row: left_open(found, [row], "best") for row in (likely if alike and count % 5 == 0 else free)}
-    (row,) = next_rows(found, 1, "best").tolist()
+    tried = {row: left_open(belief, [row], "best") for row in (likely if alike and count % 5 == 0 else free)}
+    (row,) = next_rows(belief, 1, "best").tolist()
     assert tried[row] == pytest.approx(min(tried.values()), abs=2e-5)
 
 
@@ -105,27 +107,27 @@ def test_every_fifth_row_with_one_label_probably_has_another(seed, classes, coun
 @given(st.integers(0, 999), st.sampled_from([[], [0], [0, 0, 0]]))
 def test_the_last_two_rows_of_a_batch_seek_a_second_label_where_it_may_be_missing(seed, labels):
     """The probability that all rows have one label is that of the worlds, each row given the world."""
-    found, _ = after_answers(seed, 2, labels)
-    chosen = next_rows(found, 7, "order").tolist()
+    belief, _ = after_answers(seed, 2, labels)
+    chosen = next_rows(belief, 7, "order").tolist()
     for size in (5, 6):
-        known = np.prod([answer_chances(found, row) for row in chosen[:size]], axis=0)
-        known = known * [1, not labels]
+        chance_known = np.prod([answer_chances(belief, row) for row in chosen[:size]], axis=0)
+        chance_known = chance_known * [1, not labels]
         alike = {
-            row: (known * answer_chances(found, row)).sum() / known.sum()
+            row: (chance_known * answer_chances(belief, row)).sum() / chance_known.sum()
             for row in set(range(len(labels), 16)) - set(chosen[:size])
         }
-        if known.sum() / S > acquisition.ALIKE + 1e-6:
+        if chance_known.sum() / S > acquisition.ALIKE + 1e-6:
             assert alike[chosen[size]] <= min(alike.values()) + acquisition.ALIKE + 1e-5
 
 
-@pytest.mark.parametrize(("labels", "known"), [([], [1, 1]), ([0, 0], [1, 0]), ([0, 1], [0, 0])])
-def test_the_probability_of_one_label_is_that_of_the_worlds(labels, known):
+@pytest.mark.parametrize(("labels", "asked_first"), [([], [1, 1]), ([0, 0], [1, 0]), ([0, 1], [0, 0])])
+def test_the_probability_of_one_label_is_that_of_the_worlds(labels, asked_first):
     """In each world rows are independent; once two labels are there it is 0."""
-    found, free = after_answers(1, 2, labels)
+    belief, free = after_answers(1, 2, labels)
     rows = list(free)[:3]
-    chances = np.prod([answer_chances(found, row) for row in rows], axis=0)
-    expected = (chances * known).sum(axis=1).mean()
-    assert acquisition.one_label_probability(found, np.array(rows)) == pytest.approx(expected, abs=1e-6)
+    chances = np.prod([answer_chances(belief, row) for row in rows], axis=0)
+    expected = (chances * asked_first).sum(axis=1).mean()
+    assert acquisition.one_label_probability(belief, np.array(rows)) == pytest.approx(expected, abs=1e-6)
 
 
 @pytest.mark.parametrize("goal", get_args(acquisition.Goal))
@@ -141,12 +143,12 @@ def test_a_batch_of_steps_of_one_training_holds_a_second_label(goal):
 def test_the_expected_fall_is_that_of_the_definition():
     """What rows gain is what is open now, less what is expected to be left open."""
     rng = np.random.default_rng(0)
-    found = believe(fold(rng.integers(2, size=(4, 12)), 2), np.array([0]), np.array([1]), 0.05, worlds=S)
-    p = _leads(found).mean(axis=0)
-    gained = acquisition._loss_reductions(_leads(found), np.ones((1, S)), found.answers) / S
-    for at, pattern in enumerate(found.candidates):
-        row = int(np.flatnonzero(found.patterns.pattern_of_row == pattern)[0])
-        assert gained[at] == pytest.approx((p * (1 - p)).sum() - left_open(found, [row], "order"), abs=1e-5)
+    belief = believe(fold(rng.integers(2, size=(4, 12)), 2), np.array([0]), np.array([1]), 0.05, worlds=S)
+    p = _leads(belief).mean(axis=0)
+    gained = acquisition._loss_reductions(_leads(belief), np.ones((1, S)), belief.answers) / S
+    for position, pattern in enumerate(belief.candidates):
+        row = int(np.flatnonzero(belief.patterns.pattern_of_row == pattern)[0])
+        assert gained[position] == pytest.approx((p * (1 - p)).sum() - left_open(belief, [row], "order"), abs=1e-5)
 
 
 def test_few_pairs_stand_for_very_many():
@@ -155,14 +157,14 @@ def test_few_pairs_stand_for_very_many():
     labels = rng.integers(2, size=100)
     predicted = np.where(rng.random((60, 100)) < rng.uniform(0.5, 0.9, size=(60, 1)), labels, 1 - labels)
     shares = []
-    for known in range(10):
-        found = believe(fold(predicted, 2), np.arange(known), labels[:known])
-        assert _leads(found).shape[1] > acquisition.PAIRS
-        branches = np.ones((1, len(_leads(found))))
-        expected = acquisition._loss_reductions(_leads(found), branches, found.answers)
-        (row,) = next_rows(found)
+    for label_count in range(10):
+        belief = believe(fold(predicted, 2), np.arange(label_count), labels[:label_count])
+        assert _leads(belief).shape[1] > acquisition.PAIRS
+        branches = np.ones((1, len(_leads(belief))))
+        expected = acquisition._loss_reductions(_leads(belief), branches, belief.answers)
+        (row,) = next_rows(belief)
         shares.append(
-            expected[np.flatnonzero(found.candidates == found.patterns.pattern_of_row[row])[0]] / expected.max()
+            expected[np.flatnonzero(belief.candidates == belief.patterns.pattern_of_row[row])[0]] / expected.max()
         )
     assert np.mean(shares) >= 0.98
     assert min(shares) >= 0.9
@@ -170,10 +172,10 @@ def test_few_pairs_stand_for_very_many():
 
 @settings(max_examples=40)
 @given(beliefs(), st.integers(1, 9), st.sets(st.integers(0, 3)))
-def test_rows_are_asked_once(found, count, closed):
+def test_rows_are_asked_once(belief, count, closed):
     """Neither those that were answered nor closed ones, and as many as are left."""
-    chosen = next_rows(found, count, closed=sorted(closed)).tolist()
-    left = set(range(len(found.patterns.pattern_of_row))) - set(found.readings.rows.tolist()) - closed
+    chosen = next_rows(belief, count, closed=sorted(closed)).tolist()
+    left = set(range(len(belief.patterns.pattern_of_row))) - set(belief.readings.rows.tolist()) - closed
     assert len(set(chosen)) == len(chosen) == min(count, len(left))
     assert set(chosen) <= left
 

@@ -59,8 +59,10 @@ def test_a_model_is_on_the_frontier_where_none_as_cheap_is_better(drawn, seed):
     for row in drawn:
         for m in range(models):
             on[m] += not any(
-                costs[other] <= costs[m] and row[other] >= row[m] and (costs[other] < costs[m] or row[other] > row[m])
-                for other in range(models)
+                costs[other_index] <= costs[m]
+                and row[other_index] >= row[m]
+                and (costs[other_index] < costs[m] or row[other_index] > row[m])
+                for other_index in range(models)
             )
     expected = np.where(np.isnan(costs), np.nan, on / samples)
     assert Draws(drawn).frontier(costs) == pytest.approx(expected, nan_ok=True)
@@ -88,8 +90,8 @@ def test_models_that_no_evidence_tells_apart_have_the_same_of_everything():
     better = belief.beats()
     assert better[0, 1] == better[1, 0] == 0.5
     assert better[0, 2] == better[1, 2] == 1 - better[2, 0]
-    for said in (belief.best(), belief.near(), belief.expected, *belief.interval()):
-        assert said[0] == said[1]
+    for answer in (belief.best(), belief.near(), belief.expected, *belief.interval()):
+        assert answer[0] == answer[1]
     assert belief.best().sum() == pytest.approx(1)
     assert belief.groups(0.9)[0] == [0, 1]
     assert belief.leader == 0
@@ -168,9 +170,9 @@ def test_each_pair_that_is_not_told_apart_is_in_a_group(models, seed):
     above = np.triu(rng.random((models, models)), 1)
     beats = above + np.tril(1 - above.T, -1) + np.eye(models) / 2
     groups = [set(group) for group in tied_groups(beats, 0.8)]
-    told = np.maximum(beats, 1 - beats) >= 0.8
+    decided = np.maximum(beats, 1 - beats) >= 0.8
     for a in range(models):
         assert any(a in group for group in groups)
         for b in range(a):
-            assert told[a, b] != any({a, b} <= group for group in groups)
-    assert not any(one < other for one in groups for other in groups)
+            assert decided[a, b] != any({a, b} <= group for group in groups)
+    assert not any(group < wider for group in groups for wider in groups)

@@ -27,11 +27,11 @@ def belief(outcomes, seed=0, samples=0, clusters=None):
     return draw(RowEvidence.of_means(np.asarray(outcomes, dtype=float), clusters), np.random.default_rng(seed), samples)
 
 
-def by_metric(name, said, targets, seed=0, samples=0, labels=LABELS):
+def by_metric(name, predictions, targets, seed=0, samples=0, labels=LABELS):
     """What is believed of a metric of labels, and its statistics."""
     metric = metric_named(name, labels)
-    statistics = statistics_of(metric, said, targets)
-    evidence = RowEvidence((said == targets).astype(float), statistics, metric.value, metric.unseen(targets))
+    statistics = statistics_of(metric, predictions, targets)
+    evidence = RowEvidence((predictions == targets).astype(float), statistics, metric.value, metric.unseen(targets))
     return draw(evidence, np.random.default_rng(seed), samples)
 
 
@@ -44,11 +44,11 @@ def drawn_in_full(outcomes, rng, samples):
     weights, unit, means = weigh(outcomes), unit_of(outcomes), np.empty((samples, models))
     for place in range(samples):
         mass = 4 * rng.choice(PRIORS, p=weights)
-        seen, total = rng.standard_exponential(size), rng.standard_gamma(mass)
+        weights_seen, total = rng.standard_exponential(size), rng.standard_gamma(mass)
         broken = rng.beta(1.0, mass, 600)
         share = broken * np.cumprod([1.0, *(1 - broken[:-1])])
         types = rng.integers(2, size=(600, models))
-        means[place] = (outcomes @ seen + unit * total * share @ types) / (seen.sum() + total)
+        means[place] = (outcomes @ weights_seen + unit * total * share @ types) / (weights_seen.sum() + total)
     return means
 
 
@@ -61,12 +61,14 @@ def test_probabilities_are_those_of_means_drawn_in_full(values, near):
     outcomes = (rng.random((4, 10)) < [[0.9], [0.8], [0.7], [0.5]]).astype(float)
     if values == "marks":
         outcomes = 0.3 * outcomes + 0.4 * rng.random((4, 10))
-    means, found = drawn_in_full(outcomes, np.random.default_rng(1), 2_500), belief(outcomes)
-    assert found.near(near) == pytest.approx((means >= means.max(axis=1, keepdims=True) - near).mean(axis=0), abs=0.04)
-    assert found.best() == pytest.approx(np.bincount(means.argmax(axis=1), minlength=4) / 2_500, abs=0.04)
+    means, believed = drawn_in_full(outcomes, np.random.default_rng(1), 2_500), belief(outcomes)
+    assert believed.near(near) == pytest.approx(
+        (means >= means.max(axis=1, keepdims=True) - near).mean(axis=0), abs=0.04
+    )
+    assert believed.best() == pytest.approx(np.bincount(means.argmax(axis=1), minlength=4) / 2_500, abs=0.04)
     apart = means[:, 0] - means[:, 3]
-    assert found.difference(0, 3)[0] == pytest.approx(apart.mean(), abs=0.015)
-    assert np.std(found.values[:, 0] - found.values[:, 3]) == pytest.approx(apart.std(), rel=0.08)
+    assert believed.difference(0, 3)[0] == pytest.approx(apart.mean(), abs=0.015)
+    assert np.std(believed.values[:, 0] - believed.values[:, 3]) == pytest.approx(apart.std(), rel=0.08)
 
 
 @pytest.mark.parametrize("kind", ["right or wrong", "marks", "clusters"])
@@ -75,11 +77,11 @@ def test_draws_are_of_the_posterior_whose_closed_form_is_known(kind):
     rng = np.random.default_rng(3)
     outcomes = (rng.random((4, 24)) < [[0.9], [0.8], [0.7], [0.5]]).astype(float)
     outcomes = rng.random((4, 24)) * outcomes if kind == "marks" else outcomes
-    found = belief(outcomes, clusters=np.arange(24) // 3 if kind == "clusters" else None)
-    shares = (found.values[:, :, None] > found.values[:, None]).mean(axis=0) + np.eye(4) / 2
-    assert np.abs(shares - found.beats()).max() < 3 * 0.5 / 20_000**0.5 + 0.005
+    believed = belief(outcomes, clusters=np.arange(24) // 3 if kind == "clusters" else None)
+    shares = (believed.values[:, :, None] > believed.values[:, None]).mean(axis=0) + np.eye(4) / 2
+    assert np.abs(shares - believed.beats()).max() < 3 * 0.5 / 20_000**0.5 + 0.005
     if kind != "clusters":
-        assert (found.beats() == more_accurate(outcomes)).all()
+        assert (believed.beats() == more_accurate(outcomes)).all()
 
 
 @pytest.mark.parametrize("c", [PRIORS[0], PRIORS[-1]])
@@ -94,12 +96,12 @@ def test_the_best_are_drawn_from_the_prior_that_the_pairs_are_weighed_by(monkeyp
 @pytest.mark.parametrize(("count", "off"), [(200, 0.07), pytest.param(4_000, 0.02, marks=pytest.mark.slow)])
 def test_the_probability_of_being_best_is_calibrated(count, off):
     """Over many suites, the models are best as often as they were given, or a little more."""
-    given, truly = [], []
+    stated, truly = [], []
     for accuracy, outcomes in simulated(np.random.default_rng(1), count):
         probability = belief(outcomes, 2, 500).best()
-        given.append(probability.max())
+        stated.append(probability.max())
         truly.append(accuracy.argmax() == probability.argmax())
-    assert -off <= np.mean(truly) - np.mean(given) <= 0.12
+    assert -off <= np.mean(truly) - np.mean(stated) <= 0.12
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -107,10 +109,10 @@ def test_models_that_are_right_on_the_same_rows_have_the_same_of_everything(seed
     """No row tells them apart, and neither do the draws; others keep what is theirs."""
     outcomes = (np.random.default_rng(3).random((5, 12)) < 0.7).astype(float)
     outcomes[3] = outcomes[1]
-    found = belief(outcomes, seed, 500)
-    for answer in (found.best(), found.near(), found.expected, *found.interval()):
+    believed = belief(outcomes, seed, 500)
+    for answer in (believed.best(), believed.near(), believed.expected, *believed.interval()):
         assert answer[1] == answer[3]
-    assert len(set(found.best())) == 4
+    assert len(set(believed.best())) == 4
     three = belief(outcomes[[0, 0, 0]], seed, 500)
     assert three.best() == pytest.approx(np.full(3, 1 / 3))
     assert (three.near() == three.near()[0]).all()
@@ -122,23 +124,27 @@ def test_models_that_are_right_on_the_same_rows_have_the_same_of_everything(seed
 def test_the_order_of_models_and_rows_changes_nothing(seed, kind):
     """Every number moves with its model."""
     rng = np.random.default_rng(seed)
-    said, targets = answers(rng, 4, 15)
+    predictions, targets = answers(rng, 4, 15)
     models, rows = rng.permutation(4), rng.permutation(15)
-    outcomes, clusters = (said == targets).astype(float), None
+    outcomes, clusters = (predictions == targets).astype(float), None
     assume(len({*outcomes.sum(axis=1)}) == 4)  # else two models may be each other's mirror image
     if kind == "marks":
         outcomes = outcomes * rng.random((4, 15))
     if kind == "clusters":
         clusters = rng.integers(5, size=15)
     if kind == "macro-f1":
-        one = by_metric(kind, said, targets, samples=500)
-        two = by_metric(kind, said[models][:, rows], targets[rows], samples=500)
+        draws_once = by_metric(kind, predictions, targets, samples=500)
+        two = by_metric(kind, predictions[models][:, rows], targets[rows], samples=500)
     else:
-        one = belief(outcomes, 0, 500, clusters)
+        draws_once = belief(outcomes, 0, 500, clusters)
         two = belief(outcomes[models][:, rows], 0, 500, None if clusters is None else clusters[rows])
-    for first_said, second_said in ((one.best(), two.best()), (one.near(), two.near()), (one.expected, two.expected)):
+    for first_said, second_said in (
+        (draws_once.best(), two.best()),
+        (draws_once.near(), two.near()),
+        (draws_once.expected, two.expected),
+    ):
         assert second_said == pytest.approx(first_said[models], abs=1e-9)
-    assert two.beats() == pytest.approx(one.beats()[np.ix_(models, models)], abs=1e-9)
+    assert two.beats() == pytest.approx(draws_once.beats()[np.ix_(models, models)], abs=1e-9)
 
 
 def test_the_scale_of_outcomes_makes_no_difference():
@@ -166,13 +172,13 @@ def test_what_is_expected_never_contradicts_the_rows():
 def test_the_outlook_is_that_of_the_draws():
     """A label raises the precision by 1 of the rows and the prior's; of clusters, by that over the rows of one."""
     outcomes = np.array([[1.0] * 7 + [0.0] * 3, [0.0] * 10])
-    found = belief(outcomes)
-    assert found.outlook.mean == pytest.approx(found.values.mean(axis=0))
-    assert found.outlook.reducible == pytest.approx(np.cov(found.values.T, bias=True))
-    assert (found.outlook.lasting == 0).all()
-    assert 1 / found.outlook.gain == pytest.approx(10 + 4 * weigh(outcomes) @ PRIORS)
+    believed = belief(outcomes)
+    assert believed.outlook.mean == pytest.approx(believed.values.mean(axis=0))
+    assert believed.outlook.reducible == pytest.approx(np.cov(believed.values.T, bias=True))
+    assert (believed.outlook.lasting == 0).all()
+    assert 1 / believed.outlook.gain == pytest.approx(10 + 4 * weigh(outcomes) @ PRIORS)
     thrice = belief(np.repeat(outcomes, 3, axis=1), clusters=np.repeat(np.arange(10), 3)).outlook
-    assert (1 / thrice.gain, thrice.most) == (pytest.approx(3 / found.outlook.gain), 3 * AHEAD)
+    assert (1 / thrice.gain, thrice.most) == (pytest.approx(3 / believed.outlook.gain), 3 * AHEAD)
 
 
 # a model by itself
@@ -182,10 +188,10 @@ def test_the_outlook_is_that_of_the_draws():
 def test_of_right_and_wrong_it_is_the_beta_distribution(right, rows):
     """With r of n right, and one of each from the uniform prior."""
     outcomes = (np.arange(rows) < right).astype(float)
-    found, expected = mean_belief(np.stack([outcomes, 1 - outcomes])), scipy.stats.beta(right + 1, rows - right + 1)
-    assert found.expected == pytest.approx([expected.mean(), 1 - expected.mean()])
-    assert [found.low[0], found.high[0]] == pytest.approx(expected.ppf([0.025, 0.975]), abs=1e-10)
-    assert [1 - found.high[1], 1 - found.low[1]] == pytest.approx(expected.ppf([0.025, 0.975]), abs=1e-10)
+    believed, expected = mean_belief(np.stack([outcomes, 1 - outcomes])), scipy.stats.beta(right + 1, rows - right + 1)
+    assert believed.expected == pytest.approx([expected.mean(), 1 - expected.mean()])
+    assert [believed.low[0], believed.high[0]] == pytest.approx(expected.ppf([0.025, 0.975]), abs=1e-10)
+    assert [1 - believed.high[1], 1 - believed.low[1]] == pytest.approx(expected.ppf([0.025, 0.975]), abs=1e-10)
     levels = draw_level(outcomes[None], np.random.default_rng(0), 40_000)
     assert levels.mean() == pytest.approx(expected.mean())
     assert np.quantile(levels, [0.025, 0.975]) == pytest.approx(expected.ppf([0.025, 0.975]), abs=0.01)
@@ -222,11 +228,11 @@ def beta(rng, mean, sd, shape):
     return rng.beta(mean * phi, (1 - mean) * phi, shape)
 
 
-def share_outside(made, rounds):
+def share_outside(simulated, rounds):
     """Shares of intervals that lie above the truth, and below it."""
     above, below = [], []
     for seed in range(rounds):
-        truth, outcomes = made(seed)
+        truth, outcomes = simulated(seed)
         _, low, high = mean_belief(outcomes)
         above += [*(low > truth)]
         below += [*(high < truth)]
@@ -263,22 +269,22 @@ def test_of_accuracies_a_metric_says_what_means_say(seed, unseen, within):
     """Exchanged rows are those on which models differ, so that it is the same only roughly."""
     rng = np.random.default_rng(seed)
     outcomes = (rng.random((2 + seed, 30)) < rng.uniform(0.4, 0.9, (2 + seed, 1))).astype(float)
-    found = draw(RowEvidence(outcomes, outcomes[:, :, None], first, unseen), rng)
-    assert found.beats() == pytest.approx(more_accurate(outcomes), abs=within)
-    assert found.best() == pytest.approx(belief(outcomes).best(), abs=within)
-    assert found.near() == pytest.approx(belief(outcomes).near(), abs=within)
+    draws = draw(RowEvidence(outcomes, outcomes[:, :, None], first, unseen), rng)
+    assert draws.beats() == pytest.approx(more_accurate(outcomes), abs=within)
+    assert draws.best() == pytest.approx(belief(outcomes).best(), abs=within)
+    assert draws.near() == pytest.approx(belief(outcomes).near(), abs=within)
 
 
 def test_without_a_row_that_may_be_missed_models_that_answer_alike_are_level():
     """In each draw: the metric is not known to bound a missed row."""
-    said = np.array([[0, 1, 2, 0]] * 2)
+    predictions = np.array([[0, 1, 2, 0]] * 2)
     metric = metric_named("mcc", LABELS)
-    statistics = statistics_of(metric, said, np.array([0, 1, 1, 0]))
-    found = draw(RowEvidence(np.ones((2, 4)), statistics, metric.value, None), np.random.default_rng(0))
-    assert found.beats() == pytest.approx(np.full((2, 2), 0.5))
-    assert found.best() == pytest.approx([0.5, 0.5])
-    assert np.isnan(found.near()).all()
-    assert found.outlook is None
+    statistics = statistics_of(metric, predictions, np.array([0, 1, 1, 0]))
+    draws = draw(RowEvidence(np.ones((2, 4)), statistics, metric.value, None), np.random.default_rng(0))
+    assert draws.beats() == pytest.approx(np.full((2, 2), 0.5))
+    assert draws.best() == pytest.approx([0.5, 0.5])
+    assert np.isnan(draws.near()).all()
+    assert draws.outlook is None
 
 
 def test_one_row_is_no_certainty():
@@ -299,14 +305,16 @@ def test_one_row_is_no_certainty():
 def test_models_right_on_the_same_rows_may_differ_in_the_domain(name, labels):
     """Of ten rows, P(near best) is on average within 0.08 of that by accuracies: whether errors are alike or not."""
     rng = np.random.default_rng(0)
-    said, by_accuracy = [], []
+    by_metric_draws, by_accuracy = [], []
     for seed in range(12):
         targets = rng.permutation(np.arange(10) % labels)
         wrong = rng.random(10) < 0.2
-        both = np.stack([np.where(wrong, (targets + rng.integers(1, labels, 10)) % labels, targets) for _ in range(2)])
-        said.append(by_metric(name, both, targets, seed, 1_000, LABELS[:labels]).near())
-        by_accuracy.append(belief(both == targets, seed, 1_000).near())
-    assert np.mean(said) == pytest.approx(np.mean(by_accuracy), abs=0.08)
+        two_models = np.stack(
+            [np.where(wrong, (targets + rng.integers(1, labels, 10)) % labels, targets) for _ in range(2)]
+        )
+        by_metric_draws.append(by_metric(name, two_models, targets, seed, 1_000, LABELS[:labels]).near())
+        by_accuracy.append(belief(two_models == targets, seed, 1_000).near())
+    assert np.mean(by_metric_draws) == pytest.approx(np.mean(by_accuracy), abs=0.08)
 
 
 @pytest.mark.more
@@ -314,14 +322,14 @@ def test_models_right_on_the_same_rows_may_differ_in_the_domain(name, labels):
 def test_p_better_means_what_it_says(name):
     """In worlds where two models are anyhow apart, of those given 70 to 90 % about as many are better."""
     rng = np.random.default_rng(5)
-    said, right = [], []
+    stated, right = [], []
     for seed in range(400):
         ability = rng.uniform(0.5, 0.9, 2)
         given_answers, targets = answers(rng, 2, 25, ability[:, None])
-        said.append(by_metric(name, given_answers, targets, seed, 500).beats()[0, 1])
+        stated.append(by_metric(name, given_answers, targets, seed, 500).beats()[0, 1])
         right.append(ability[0] > ability[1])
-    said, right = np.maximum(said, 1 - np.array(said)), np.where(np.array(said) > 0.5, right, ~np.array(right))
-    inside = (said > 0.7) & (said < 0.9)
+    stated, right = np.maximum(stated, 1 - np.array(stated)), np.where(np.array(stated) > 0.5, right, ~np.array(right))
+    inside = (stated > 0.7) & (stated < 0.9)
     assert 0.7 < right[inside].mean() < 0.9
 
 

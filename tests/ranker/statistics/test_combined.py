@@ -20,24 +20,26 @@ def standardised(values):
 
 @settings(max_examples=80)
 @given(scores, st.data())
-def test_ties_of_accuracy_and_only_those_go_to_the_other_method(other, data):
+def test_ties_of_accuracy_and_only_those_go_to_the_other_method(factor_values, strategy):
     """By ACC where it differs, else by the other method; what both tie stays a tie."""
-    counts = data.draw(st.lists(st.integers(0, 10), min_size=len(other), max_size=len(other)))
+    counts = strategy.draw(st.lists(st.integers(0, 10), min_size=len(factor_values), max_size=len(factor_values)))
     accuracy = np.array(counts)[:, None] / 10
-    found = combined.scores("ACC+TIES", accuracy, other)[:, 0]
+    combined_scores = combined.scores("ACC+TIES", accuracy, factor_values)[:, 0]
     for a in range(len(counts)):
         for b in range(len(counts)):
-            above = counts[a] > counts[b] or (counts[a] == counts[b] and other[a, 0] > other[b, 0])
-            assert (found[a] > found[b] + 1e-12) == above
+            above = counts[a] > counts[b] or (counts[a] == counts[b] and factor_values[a, 0] > factor_values[b, 0])
+            assert (combined_scores[a] > combined_scores[b] + 1e-12) == above
 
 
 @settings(max_examples=80)
 @given(scores, st.data())
-def test_the_sum_is_of_standardised_scores(other, data):
+def test_the_sum_is_of_standardised_scores(values, strategy):
     """ACC+FACTOR adds the two, each in standard deviations over the models of the draw."""
-    accuracy = np.array(data.draw(st.lists(st.integers(0, 10), min_size=len(other), max_size=len(other))))[:, None] / 10
-    expected = np.add(standardised(accuracy[:, 0].tolist()), standardised(other[:, 0].tolist()))
-    assert combined.scores("ACC+FACTOR", accuracy, other)[:, 0] == pytest.approx(expected, abs=1e-9)
+    accuracy = (
+        np.array(strategy.draw(st.lists(st.integers(0, 10), min_size=len(values), max_size=len(values))))[:, None] / 10
+    )
+    expected = np.add(standardised(accuracy[:, 0].tolist()), standardised(values[:, 0].tolist()))
+    assert combined.scores("ACC+FACTOR", accuracy, values)[:, 0] == pytest.approx(expected, abs=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,8 @@ def simulate(rng, first, second, sds, rows=60, shared=0.6):
     Returns:
         (M, N) outcomes, and (M,) the members' accuracies in the domain.
     """
-    a, b, rest = (sd * rng.normal(size=len(first)) for sd in sds)
-    accuracy = np.clip(0.7 + a[first] + b[second] + rest, 0.03, 0.97)
+    a, b, noise = (sd * rng.normal(size=len(first)) for sd in sds)
+    accuracy = np.clip(0.7 + a[first] + b[second] + noise, 0.03, 0.97)
     ease = np.sqrt(shared) * rng.normal(size=rows) + np.sqrt(1 - shared) * rng.normal(size=(len(first), rows))
     return (ease < ndtri(accuracy)[:, None]).astype(float), accuracy
 
@@ -47,12 +47,12 @@ def test_balanced_members_are_an_analysis_of_variance(levels, repeats, seed):
         squares.append(times * sum(level.mean() ** 2 for level in deviations))
         noise.append(times * sum(level.var(ddof=1) / rows for level in deviations))
     degrees = size_a - 1, size_b - 1, size_a * size_b * repeats - size_a - size_b + 1
-    a, b, rest = [(square - of_rows) / df for square, of_rows, df in zip(squares, noise, degrees, strict=True)]
+    a, b, of_rest = [(square - of_rows) / df for square, of_rows, df in zip(squares, noise, degrees, strict=True)]
     first, second = (codes.ravel() for codes in np.indices((size_a, size_b, repeats))[:2])
     parts = variance_components(outcomes.reshape(-1, rows), first, second, rng, draws=10)
-    wanted = [(a - rest) / (size_b * repeats), (b - rest) / (size_a * repeats), rest]
+    wanted = [(a - of_rest) / (size_b * repeats), (b - of_rest) / (size_a * repeats), of_rest]
     assert estimates(parts) == pytest.approx(wanted, abs=1e-12)
-    assert [parts.first.sd, parts.residual.sd] == pytest.approx(np.sqrt(np.maximum([wanted[0], rest], 0)))
+    assert [parts.first.sd, parts.residual.sd] == pytest.approx(np.sqrt(np.maximum([wanted[0], of_rest], 0)))
 
 
 def test_missing_pairs_are_fitted_by_least_squares():
@@ -62,8 +62,8 @@ def test_missing_pairs_are_fitted_by_least_squares():
 
     def reductions(values):
         """The three sums of squares of Henderson's third method."""
-        both = fitted_squares(values, first, second)
-        return np.array([fitted_squares(values, second) - both, fitted_squares(values, first) - both, both])
+        squares = fitted_squares(values, first, second)
+        return np.array([fitted_squares(values, second) - squares, fitted_squares(values, first) - squares, squares])
 
     effects = [np.eye(3)[:, first], np.eye(3)[:, second], np.eye(9)]
     expected = np.stack([sum(map(reductions, effect)) for effect in effects], axis=1)
@@ -170,8 +170,8 @@ def test_rows_of_a_cluster_are_one_unit():
     outcomes, _ = simulate(np.random.default_rng(0), *THREE_BY_FOUR, (0.1, 0.05, 0.03))
     twice, clusters = np.repeat(outcomes, 2, axis=1), np.repeat(np.arange(60), 2)
     single, clustered, unaware = (
-        variance_components(rows, *THREE_BY_FOUR, np.random.default_rng(1), of)
-        for rows, of in ((outcomes, None), (twice, clusters), (twice, None))
+        variance_components(rows, *THREE_BY_FOUR, np.random.default_rng(1), groups)
+        for rows, groups in ((outcomes, None), (twice, clusters), (twice, None))
     )
     assert estimates(clustered) == pytest.approx(estimates(single), abs=1e-12)
     assert unaware.first.high - unaware.first.low < clustered.first.high - clustered.first.low

@@ -11,18 +11,18 @@ def test_pearson_is_scipys():
     first = rng.normal(size=12)
     second = first + rng.normal(size=12)
     expected = stats.pearsonr(first, second)
-    found = pearson(first, second)
+    estimate = pearson(first, second)
     ends = expected.confidence_interval()
-    assert (found.value, found.low, found.high) == pytest.approx((expected.statistic, ends.low, ends.high))
+    assert (estimate.value, estimate.low, estimate.high) == pytest.approx((expected.statistic, ends.low, ends.high))
 
 
 def test_spearman_is_scipys():
     """With ties; its interval is wider than Pearson's of the same number."""
     first, second = np.array([1.0, 2, 2, 4, 5, 7]), np.array([2.0, 1, 4, 4, 9, 6])
-    found = spearman(first, second)
-    assert found.value == pytest.approx(stats.spearmanr(first, second).statistic)
+    estimate = spearman(first, second)
+    assert estimate.value == pytest.approx(stats.spearmanr(first, second).statistic)
     ranks = pearson(stats.rankdata(first), stats.rankdata(second))
-    assert found.low < ranks.low < found.value < ranks.high < found.high
+    assert estimate.low < ranks.low < estimate.value < ranks.high < estimate.high
 
 
 def test_the_interval_of_spearman_holds_the_truth():
@@ -31,8 +31,8 @@ def test_the_interval_of_spearman_holds_the_truth():
     truth, inside = 6 / np.pi * np.arcsin(0.3), []
     for _ in range(400):
         first, second = rng.multivariate_normal([0, 0], [[1, 0.6], [0.6, 1]], size=20).T
-        found = spearman(first, second)
-        inside.append(found.low <= truth <= found.high)
+        estimate = spearman(first, second)
+        inside.append(estimate.low <= truth <= estimate.high)
     assert np.mean(inside) == pytest.approx(0.95, abs=0.03)
 
 

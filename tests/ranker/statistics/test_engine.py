@@ -25,9 +25,9 @@ def slow_mean(values, model, method, draw):
     return sum(values[model][method][n] for n in usable) / len(usable) if usable else 0.0
 
 
-def slow_points(one, other):
+def slow_points(first, second):
     """1 for the higher mean, one half each for a tie."""
-    return 0.5 if abs(one - other) <= TIE else float(one > other)
+    return 0.5 if abs(first - second) <= TIE else float(first > second)
 
 
 def slow_simulation(values, draws, decided):
@@ -39,9 +39,12 @@ def slow_simulation(values, draws, decided):
         for pair in pairs
     ]
     beats = [[sum(won) / len(draws) for won in pair] for pair in points]
-    kept = [pair for pair, counts in zip(points, decided, strict=True) if counts]
+    decided_pairs = [pair for pair, counts in zip(points, decided, strict=True) if counts]
     pairwise_accuracy = [
-        [sum(pair[f][b] for pair in kept) / len(kept) if kept else 0.5 for b in range(len(draws))]
+        [
+            sum(pair[f][b] for pair in decided_pairs) / len(decided_pairs) if decided_pairs else 0.5
+            for b in range(len(draws))
+        ]
         for f in range(methods)
     ]
     return beats, pairwise_accuracy
@@ -49,15 +52,15 @@ def slow_simulation(values, draws, decided):
 
 @quick
 @given(tables(), st.integers(1, 4), st.integers(0, 99), st.data())
-def test_the_simulation_agrees_with_loops(values, size, seed, data):
+def test_the_simulation_agrees_with_loops(values, size, seed, strategy):
     """Every pair and method scores what a loop over draws, models and examples gives, ties and holes included."""
     draws = engine.draw_probes(np.random.default_rng(seed), values.shape[2], size, 7)
     count = len(values) * (len(values) - 1) // 2
-    decided = np.array(data.draw(st.lists(st.booleans(), min_size=count, max_size=count)))
-    found = engine.simulate(values, draws, decided)
+    decided = np.array(strategy.draw(st.lists(st.booleans(), min_size=count, max_size=count)))
+    simulation = engine.simulate(values, draws, decided)
     beats, pairwise_accuracy = slow_simulation(values, draws.tolist(), decided)
-    assert found.beats == pytest.approx(np.array(beats), abs=1e-12)
-    assert found.pairwise_accuracy == pytest.approx(np.array(pairwise_accuracy), abs=1e-12)
+    assert simulation.beats == pytest.approx(np.array(beats), abs=1e-12)
+    assert simulation.pairwise_accuracy == pytest.approx(np.array(pairwise_accuracy), abs=1e-12)
 
 
 def test_a_worked_case():
@@ -84,11 +87,11 @@ def test_memory_stays_bounded(monkeypatch):
     """Draws are handled in chunks, and the chunks change nothing."""
     rng = np.random.default_rng(0)
     values, draws = rng.random((3, 2, 9)), engine.draw_probes(rng, 9, 4, 50)
-    whole = engine.simulate(values, draws, np.ones(3, bool))
+    complete = engine.simulate(values, draws, np.ones(3, bool))
     monkeypatch.setattr(engine, "CHUNK", 7)
     parts = engine.simulate(values, draws, np.ones(3, bool))
-    assert np.array_equal(whole.beats, parts.beats)
-    assert np.array_equal(whole.pairwise_accuracy, parts.pairwise_accuracy)
+    assert np.array_equal(complete.beats, parts.beats)
+    assert np.array_equal(complete.pairwise_accuracy, parts.pairwise_accuracy)
 
 
 def test_draws_are_with_replacement_and_of_the_generator_alone():
@@ -112,16 +115,16 @@ def test_the_order_of_models_and_draws_changes_nothing_else(values, random):
     """P(a above b) + P(b above a) = 1 with ties halved, whatever stands where, and other models do not matter."""
     draws = engine.draw_probes(np.random.default_rng(1), values.shape[2], 3, 11)
     pairs = [tuple(pair) for pair in engine.pairs(len(values)).tolist()]
-    whole = engine.simulate(np.nan_to_num(values), draws, np.ones(len(pairs), bool)).beats
+    complete_beats = engine.simulate(np.nan_to_num(values), draws, np.ones(len(pairs), bool)).beats
     order = random.sample(range(len(values)), len(values))
     shuffled = draws[random.sample(range(len(draws)), len(draws))]
     turned = engine.simulate(np.nan_to_num(values)[order], shuffled, np.ones(len(pairs), bool)).beats
     for p, (i, j) in enumerate(pairs):
         a, b = order[i], order[j]
-        expected = whole[pairs.index((a, b))] if a < b else 1 - whole[pairs.index((b, a))]
+        expected = complete_beats[pairs.index((a, b))] if a < b else 1 - complete_beats[pairs.index((b, a))]
         assert turned[p] == pytest.approx(expected, abs=1e-12)
     first_two = engine.simulate(np.nan_to_num(values)[:2], draws, np.ones(1, bool)).beats
-    assert np.array_equal(first_two[0], whole[0])
+    assert np.array_equal(first_two[0], complete_beats[0])
 
 
 def test_expected_ranks_are_one_plus_the_models_expected_above():

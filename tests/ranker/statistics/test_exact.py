@@ -64,8 +64,8 @@ def test_accuracy_is_the_trinomial_probability(difference, size):
     """With differences of -1, 0 and 1 the answer is the closed form, to rounding."""
     signs = np.array(difference)
     first, second = (signs > 0).astype(float), (signs < 0).astype(float)
-    found = exact.probabilities(np.stack([first, second])[:, None], size)
-    assert found.item() == pytest.approx(trinomial((signs > 0).mean(), (signs < 0).mean(), size), abs=1e-12)
+    probabilities = exact.probabilities(np.stack([first, second])[:, None], size)
+    assert probabilities.item() == pytest.approx(trinomial((signs > 0).mean(), (signs < 0).mean(), size), abs=1e-12)
 
 
 @pytest.mark.few(3)
@@ -86,11 +86,11 @@ def test_all_kinds_of_scores_agree_with_the_list_of_all_probes(kind, examples, s
     rng = np.random.default_rng(examples + size)
     for _ in range(repeats):
         difference = KINDS[kind](rng, examples)
-        found = exact.probabilities(two_models(difference), size, worth).item()
-        if np.isnan(found):
+        probability = exact.probabilities(two_models(difference), size, worth).item()
+        if np.isnan(probability):
             assert examples <= 100 or kind in FINE or kind in SATURATED
         else:
-            assert found == pytest.approx(by_sorted_halves(difference, size), abs=exact.ERROR)
+            assert probability == pytest.approx(by_sorted_halves(difference, size), abs=exact.ERROR)
 
 
 def by_sorted_halves(difference, size):
@@ -119,8 +119,8 @@ def test_small_probes_are_listed_where_no_grid_is_fine_enough(kind):
     """With few probes there is always an exact answer."""
     difference = KINDS[kind](np.random.default_rng(1), 100)
     for size in (2, 3, 4):
-        found = exact.probabilities(two_models(difference), size).item()
-        assert found == pytest.approx(by_sorted_halves(difference, size), abs=exact.ERROR)
+        probability = exact.probabilities(two_models(difference), size).item()
+        assert probability == pytest.approx(by_sorted_halves(difference, size), abs=exact.ERROR)
 
 
 def test_exact_and_drawn_agree_within_the_noise_of_draws():
@@ -129,9 +129,9 @@ def test_exact_and_drawn_agree_within_the_noise_of_draws():
     quality = np.linspace(0.5, 0.0, 5)[:, None]
     latent = quality * 2 + rng.normal(size=(5, 600)) + rng.normal(size=600)
     values = np.stack([latent > 0, 1 / (1 + np.exp(-latent)), latent, -np.logaddexp(0, -2 * latent)], axis=1)
-    found = exact.probabilities(values, 10)
+    probabilities = exact.probabilities(values, 10)
     drawn = engine.simulate(values, engine.draw_probes(rng, 600, 10, 200_000), np.ones(10, bool)).beats
-    z = (found - drawn) / np.sqrt(found * (1 - found) / 200_000)
+    z = (probabilities - drawn) / np.sqrt(probabilities * (1 - probabilities) / 200_000)
     assert np.sqrt((z**2).mean()) == pytest.approx(1.0, abs=0.4)
     assert np.abs(z).max() < 4
 
@@ -141,13 +141,13 @@ def test_exact_and_drawn_agree_on_the_embedded_suite():
     """So do those of a real table: eight saturated models, all methods that need no attribution, every pair exact."""
     table = rank(["hans-sub-mini"], "hans-sub", evidence=Evidence("none"), draws=1).table
     values = signed_scores(table)
-    found = exact.probabilities(values, 10)
-    assert not np.isnan(found).any()
+    probabilities = exact.probabilities(values, 10)
+    assert not np.isnan(probabilities).any()
     drawn = engine.simulate(
         values, engine.draw_probes(np.random.default_rng(0), 600, 10, 200_000), np.ones(28, bool)
     ).beats
-    error = np.sqrt(np.maximum(found * (1 - found), 1e-9) / 200_000)
-    assert (np.abs(found - drawn) < 4 * error + exact.ERROR).all()
+    error = np.sqrt(np.maximum(probabilities * (1 - probabilities), 1e-9) / 200_000)
+    assert (np.abs(probabilities - drawn) < 4 * error + exact.ERROR).all()
 
 
 def test_sure_models_are_exact_too():
@@ -155,17 +155,17 @@ def test_sure_models_are_exact_too():
     rng = np.random.default_rng(3)
     for kind in SATURATED:
         values = two_models(KINDS[kind](rng, 600))
-        found = exact.probabilities(values, 10).item()
+        probability = exact.probabilities(values, 10).item()
         drawn = engine.simulate(values, engine.draw_probes(rng, 600, 10, 200_000), np.array([True])).beats.item()
-        assert found == pytest.approx(drawn, abs=4 * np.sqrt(0.25 / 200_000))
+        assert probability == pytest.approx(drawn, abs=4 * np.sqrt(0.25 / 200_000))
 
 
 @pytest.mark.parametrize("size", [2, 3, 4])
 def test_sums_that_cancel_are_ties(size):
     """Differences without a common step that cancel to zero count one half, also where sums are listed."""
     difference = np.array([0.1, -0.1, 2**0.5, -(2**0.5), 0.3, -0.2])
-    found = exact.probabilities(two_models(difference), size).item()
-    assert found == pytest.approx(by_listing(difference, size), abs=1e-9)
+    probability = exact.probabilities(two_models(difference), size).item()
+    assert probability == pytest.approx(by_listing(difference, size), abs=1e-9)
 
 
 def test_what_is_too_much_work_is_left_to_draws():
@@ -180,9 +180,9 @@ def test_a_hole_counts_for_no_model():
     rng = np.random.default_rng(2)
     values = rng.random((3, 2, 40)).round(1)
     values[rng.random(values.shape) < 0.1] = np.nan
-    found = exact.probabilities(values, 5)
+    probabilities = exact.probabilities(values, 5)
     drawn = engine.simulate(values, engine.draw_probes(rng, 40, 5, 100_000), np.ones(3, bool)).beats
-    assert found == pytest.approx(drawn, abs=0.007)
+    assert probabilities == pytest.approx(drawn, abs=0.007)
 
 
 def test_turned_scores_give_the_complement():
@@ -196,9 +196,9 @@ def test_neither_the_order_of_examples_nor_other_models_matter():
     """The probabilities of a pair are those of its own differences, as a set."""
     rng = np.random.default_rng(4)
     values = rng.random((4, 2, 80))
-    whole = exact.probabilities(values, 6)
-    assert exact.probabilities(values[:, :, rng.permutation(80)], 6) == pytest.approx(whole, abs=1e-9)
-    assert exact.probabilities(values[:2], 6)[0] == pytest.approx(whole[0], abs=1e-9)
+    full_probabilities = exact.probabilities(values, 6)
+    assert exact.probabilities(values[:, :, rng.permutation(80)], 6) == pytest.approx(full_probabilities, abs=1e-9)
+    assert exact.probabilities(values[:2], 6)[0] == pytest.approx(full_probabilities[0], abs=1e-9)
 
 
 @pytest.mark.parametrize("scale", [1e-9, 1.0, 1e9])
@@ -231,14 +231,14 @@ def test_influence_is_the_derivative_with_respect_to_an_examples_weight(kind, si
     rng = np.random.default_rng(8)
     difference = rng.integers(-1, 2, 30).astype(float) if kind == "accuracy" else KINDS[kind](rng, 30)
     values = two_models(difference)
-    found = exact.influence(values, size, np.array([True]), engine.draw_probes(rng, 30, size, 20_000))[0]
+    by_draws = exact.influence(values, size, np.array([True]), engine.draw_probes(rng, 30, size, 20_000))[0]
     many = np.tile(difference, 50)
     before = exact.probabilities(two_models(many), size).item()
     for example in (0, 7, 29):
         after = exact.probabilities(two_models(np.append(many, difference[example])), size).item()
         if not np.isnan([before, after]).any():
             # the weight of the example grows by 1 / 1501 of what is left of the mean
-            assert (after - before) * 1501 == pytest.approx(found[example], abs=0.06)
+            assert (after - before) * 1501 == pytest.approx(by_draws[example], abs=0.06)
 
 
 def test_influence_agrees_with_the_mean_over_draws_that_start_with_an_example():
@@ -246,24 +246,22 @@ def test_influence_agrees_with_the_mean_over_draws_that_start_with_an_example():
     rng = np.random.default_rng(9)
     values = np.stack([rng.normal(0.3, 1, (2, 20)), rng.integers(0, 2, (2, 20)).astype(float)], axis=1)
     draws = engine.draw_probes(rng, 20, 4, 60_000)
-    found = exact.influence(values, 4, np.array([True]), draws)
-    whole = engine.simulate(values, draws, np.array([True])).beats[0]
+    influence = exact.influence(values, 4, np.array([True]), draws)
+    beats = engine.simulate(values, draws, np.array([True])).beats[0]
     for example in (0, 11):
         given_first = draws.copy()
         given_first[:, 0] = example
         drawn = engine.simulate(values, given_first, np.array([True])).beats[0]
-        assert found[:, example] == pytest.approx(4 * (drawn - whole), abs=0.04)
-    assert found.mean(axis=1) == pytest.approx(0.0, abs=1e-12)
+        assert influence[:, example] == pytest.approx(4 * (drawn - beats), abs=0.04)
+    assert influence.mean(axis=1) == pytest.approx(0.0, abs=1e-12)
 
 
 def influence_by_listing(difference, size):
     """U_i = K (P(S > 0 | the first is i) + P(S = 0 | ...) / 2 - A), from the list of all that may follow the first."""
-    others = np.zeros(1)
+    sums = np.zeros(1)
     for _ in range(size - 1):
-        others = (others[:, None] + difference).ravel()
-    given_first = [
-        np.mean(first + others > 1e-12) + np.mean(np.abs(first + others) <= 1e-12) / 2 for first in difference
-    ]
+        sums = (sums[:, None] + difference).ravel()
+    given_first = [np.mean(first + sums > 1e-12) + np.mean(np.abs(first + sums) <= 1e-12) / 2 for first in difference]
     return size * (np.array(given_first) - np.mean(given_first))
 
 
@@ -275,29 +273,29 @@ def test_standard_errors_agree_with_the_list_of_all_probes(kind, examples, size)
     rng = np.random.default_rng(examples + size)
     difference = KINDS[kind](rng, examples)
     draws = engine.draw_probes(rng, examples, size, 20_000)
-    found = exact.influence(two_models(difference), size, np.array([True]), draws)[0]
+    by_draws = exact.influence(two_models(difference), size, np.array([True]), draws)[0]
     expected = influence_by_listing(difference, size)
-    assert (found**2).sum() ** 0.5 == pytest.approx((expected**2).sum() ** 0.5, rel=0.03)
+    assert (by_draws**2).sum() ** 0.5 == pytest.approx((expected**2).sum() ** 0.5, rel=0.03)
     if size <= 2 or examples == 60:
-        assert found == pytest.approx(expected, abs=1e-9)
+        assert by_draws == pytest.approx(expected, abs=1e-9)
 
 
 def test_influences_of_sums_that_cancel_count_half():
     """Differences without a common step that cancel with those that follow are ties, whichever comes first."""
     difference = np.array([0.1, -0.1, 2**0.5, -(2**0.5), 0.3, -0.2])
     draws = np.zeros((1_000, 3), dtype=np.int64)
-    found = exact.influence(two_models(difference), 3, np.array([True]), draws)[0]
-    assert found == pytest.approx(influence_by_listing(difference, 3), abs=1e-12)
+    by_draws = exact.influence(two_models(difference), 3, np.array([True]), draws)[0]
+    assert by_draws == pytest.approx(influence_by_listing(difference, 3), abs=1e-12)
 
 
 def test_influences_of_smooth_scores_need_no_draws():
     """Neither scores on a grid of their own nor smooth ones need the draws."""
     rng = np.random.default_rng(10)
     values = np.stack([rng.integers(0, 2, (3, 400)).astype(float), rng.normal(size=(3, 400))], axis=1)
-    one, other = (
+    first, second = (
         exact.influence(values, 10, np.ones(3, bool), engine.draw_probes(rng, 400, 10, 100)) for _ in range(2)
     )
-    assert np.array_equal(one, other)
+    assert np.array_equal(first, second)
 
 
 @pytest.mark.parametrize("size", [1, 2, 3])
@@ -307,6 +305,8 @@ def test_scores_of_few_levels_are_counted(size, levels):
     scores = np.random.default_rng(size).choice(levels, size=(4, 1, 20))
     scores[2, 0, 5] = np.nan
     assert exact._few(np.nan_to_num(scores[:, 0]))
-    found = exact.probabilities(scores, size)[:, 0]
+    probability = exact.probabilities(scores, size)[:, 0]
     used = np.where(np.isnan(scores[2, 0]), 0.0, scores[:, 0])
-    assert found == pytest.approx([by_listing(used[a] - used[b], size) for a in range(4) for b in range(a + 1, 4)])
+    assert probability == pytest.approx(
+        [by_listing(used[a] - used[b], size) for a in range(4) for b in range(a + 1, 4)]
+    )

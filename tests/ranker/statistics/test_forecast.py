@@ -7,8 +7,8 @@ from ranker.statistics.forecast import AHEAD, Forecast, Outlook, forecast_labels
 
 def two_models(lead, spread, lasting=0.0, gain=0.1, most=AHEAD):
     """Two models whose difference has a mean and variances, the second known exactly."""
-    one = np.diag([1.0, 0.0])
-    return Outlook(np.array([0.5 + lead, 0.5]), spread * one, lasting * one, gain, most)
+    covariance = np.diag([1.0, 0.0])
+    return Outlook(np.array([0.5 + lead, 0.5]), spread * covariance, lasting * covariance, gain, most)
 
 
 def test_the_range_is_that_of_labels_that_are_given():
@@ -26,9 +26,9 @@ def test_the_range_is_that_of_labels_that_are_given():
     size = won + lost
     mean, variance = won / size, won * lost / size**2 / (size + 1)
     now = two_models(2 * mean - 1, 4 * variance, gain=1 / size, most=200)
-    found = forecast_labels(now, np.random.default_rng(1), 0.9, 0.0)
-    assert found.low == pytest.approx(low, abs=2)
-    assert (found.high or np.inf) == pytest.approx(high, rel=0.35)
+    forecast = forecast_labels(now, np.random.default_rng(1), 0.9, 0.0)
+    assert forecast.low == pytest.approx(low, abs=2)
+    assert (forecast.high or np.inf) == pytest.approx(high, rel=0.35)
     assert 1 <= low < 5 < high < np.inf  # a range that could be missed
 
 

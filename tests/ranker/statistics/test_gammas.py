@@ -30,23 +30,23 @@ SIGNED = st.one_of(st.floats(1e-6, 1), st.floats(-1, -1e-6), st.sampled_from([1.
 @given(st.lists(SIGNED, min_size=1, max_size=25), st.integers(-5, 2))
 def test_it_is_the_formula_of_gil_pelaez(rows, power):
     """The path through the saddle point and the imaginary axis have the same integral."""
-    found = chances(np.array([rows]), 2.0**power)
-    assert found.item() == pytest.approx(swinging(rows, 2.0**power), abs=1e-11)
+    probability = chances(np.array([rows]), 2.0**power)
+    assert probability.item() == pytest.approx(swinging(rows, 2.0**power), abs=1e-11)
 
 
 @settings(max_examples=60)
 @given(st.integers(0, 300), st.integers(0, 300), st.sampled_from([1 / 32, 1.0, 16.0]))
 def test_whole_rows_have_a_closed_form(plus, minus, c):
     """G(n + c) > G(m + c) exactly if Beta(n + c, m + c) > 1/2."""
-    found = chances(np.array([[1.0] * plus + [-1.0] * minus + [0.0]]), c)
-    assert found.item() == pytest.approx(scipy.special.betaincc(plus + c, minus + c, 0.5), abs=1e-12)
+    probability = chances(np.array([[1.0] * plus + [-1.0] * minus + [0.0]]), c)
+    assert probability.item() == pytest.approx(scipy.special.betaincc(plus + c, minus + c, 0.5), abs=1e-12)
 
 
 def test_the_values_of_c_are_mixed():
     """P over several c is the mean of the P of each."""
     rows, shapes, weights = np.array([[0.3, -0.1, 0.7]]), np.array([0.03, 1, 4]), np.array([0.2, 0.5, 0.3])
-    each = [chances(rows, c).item() for c in shapes]
-    assert above_zero(rows, shapes, weights).item() == pytest.approx(weights @ each, abs=1e-12)
+    probabilities = [chances(rows, c).item() for c in shapes]
+    assert above_zero(rows, shapes, weights).item() == pytest.approx(weights @ probabilities, abs=1e-12)
 
 
 @pytest.mark.few(1)
@@ -57,16 +57,16 @@ def test_the_values_of_c_are_mixed():
 )
 def test_one_sided_rows_are_summed_up_right(rows):
     """Where X is nearly always above zero, or next to nothing is known, the result is as exact."""
-    found = chances(np.stack([rows, -rows]), 1 / 32)
-    assert found[0] == pytest.approx(swinging(rows, 1 / 32), abs=1e-9)
-    assert found.sum() == pytest.approx(1, abs=1e-12)
+    probabilities = chances(np.stack([rows, -rows]), 1 / 32)
+    assert probabilities[0] == pytest.approx(swinging(rows, 1 / 32), abs=1e-9)
+    assert probabilities.sum() == pytest.approx(1, abs=1e-12)
 
 
 def test_zeros_and_neighbours_change_nothing(monkeypatch):
     """Rows of 0 say nothing, and a sum has the same probability in any chunk."""
     rows = np.random.default_rng(0).uniform(-1, 1, (7, 5)) * 10.0 ** -np.arange(7)[:, None]
-    found = chances(rows, 0.25)
-    assert chances(np.hstack([rows, np.zeros((7, 3))]), 0.25) == pytest.approx(found, abs=1e-13)
+    probabilities = chances(rows, 0.25)
+    assert chances(np.hstack([rows, np.zeros((7, 3))]), 0.25) == pytest.approx(probabilities, abs=1e-13)
     monkeypatch.setattr(gammas, "CHUNK", 2)
-    assert chances(rows, 0.25) == pytest.approx(found, abs=1e-13)
+    assert chances(rows, 0.25) == pytest.approx(probabilities, abs=1e-13)
     assert chances(rows[:0], 0.25).shape == (0,)

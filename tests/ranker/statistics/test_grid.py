@@ -57,6 +57,6 @@ def test_many_pairs_and_single_ones_read_the_same():
     points = int(points_for(np.array([40]), 5)[0])
     many, smooth = Grid.of(difference, width, points, 40).above_zero(5)
     for i in range(12):
-        one, alone = Grid.of(difference[i : i + 1], width[i : i + 1], points, 40).above_zero(5)
-        assert one[0] == pytest.approx(many[i], abs=1e-12)
+        alone_sums, alone = Grid.of(difference[i : i + 1], width[i : i + 1], points, 40).above_zero(5)
+        assert alone_sums[0] == pytest.approx(many[i], abs=1e-12)
         assert alone[0] == smooth[i]

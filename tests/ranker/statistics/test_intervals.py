@@ -45,9 +45,9 @@ def test_a_difference_is_paired():
     values = population(rng, 400)[:, [0, 0]]
     values[:, 1] += 0.01 * rng.normal(size=(5, 400))
     influence = exact.influence(values, 10, np.ones(10, bool), engine.draw_probes(rng, 400, 10, 1_000))
-    each = intervals.variance(influence, np.zeros(2))
+    single = intervals.variance(influence, np.zeros(2))
     between = intervals.variance(influence[1:] - influence[:1], np.zeros(1))
-    assert between[0] < each.min() / 4
+    assert between[0] < single.min() / 4
 
 
 @pytest.mark.parametrize("size", [1, 10])
@@ -79,8 +79,8 @@ def test_drawn_influences_give_the_exact_variance():
     draws = engine.draw_probes(rng, 200, 10, 40_000)
     accuracy = engine.simulate(values, draws, decided).pairwise_accuracy
     drawn = intervals.variance(intervals.drawn_influence(accuracy, draws, 200), -10 * accuracy.var(axis=1) / len(draws))
-    known = intervals.variance(exact.influence(values, 10, decided, draws), np.zeros(4))
-    assert np.sqrt(drawn) == pytest.approx(np.sqrt(known), rel=0.05)
+    known_variance = intervals.variance(exact.influence(values, 10, decided, draws), np.zeros(4))
+    assert np.sqrt(drawn) == pytest.approx(np.sqrt(known_variance), rel=0.05)
 
 
 def test_intervals_stay_between_none_and_all():
@@ -121,12 +121,12 @@ def test_intervals_near_the_end_cover_what_pools_vary_by():
         mean = scores.mean(axis=1)
         return (mean[pairs[:, 0]] > mean[pairs[:, 1]]).mean()
 
-    found = []
+    hits = []
     for _ in range(200):
         scores = quality + rng.normal(size=(8, 200))
         halves = [pairwise_accuracy(scores[:, rng.permutation(200)[:100]]) for _ in range(30)]
-        found.append((pairwise_accuracy(scores), np.var(halves)))
-    estimate, variance = np.array(found).T
+        hits.append((pairwise_accuracy(scores), np.var(halves)))
+    estimate, variance = np.array(hits).T
     low, high = intervals.of_pairwise_accuracy(estimate, variance)
     assert (estimate == 1).mean() > 0.1
     assert np.mean((low <= estimate.mean()) & (estimate.mean() <= high)) > 0.93

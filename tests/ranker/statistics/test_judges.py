@@ -21,12 +21,12 @@ def by_row_effects(marks, effect_sds):
     """The differences on all rows, with an effect of each row as a parameter of its own, for one prior of d."""
     people, says = marks.people, marks.says / marks.says.sum()
     size, models, rows = *marks.judges.shape[:2], people.shape[1]
-    seen = [n for n in range(rows) if (~np.isnan(people[:, n])).sum() > 1]
+    marked = [n for n in range(rows) if (~np.isnan(people[:, n])).sum() > 1]
     design, targets = [], []
-    for place, n in enumerate(seen):
+    for place, n in enumerate(marked):
         for m in range(models):
             if not np.isnan(people[m, n]):
-                row = np.zeros(size + models + len(seen))
+                row = np.zeros(size + models + len(marked))
                 row[:size], row[size + m], row[size + models + place] = marks.filled[:, m, n], 1, 1
                 design.append(row)
                 targets.append(people[m, n])
@@ -38,16 +38,16 @@ def by_row_effects(marks, effect_sds):
     usual = judges.USUAL_MARKS
     unit = np.sqrt(((centred**2).sum() + usual * judges.USUAL**2) / (len(centred) + usual))
     wide = 1e9
-    variances = np.concatenate([judges.WEIGHT_SD**2 * says, effect_sds**2, np.full(len(seen), wide)])
-    mean = np.concatenate([judges.WEIGHT * says, np.zeros(models + len(seen))])
+    variances = np.concatenate([judges.WEIGHT_SD**2 * says, effect_sds**2, np.full(len(marked), wide)])
+    mean = np.concatenate([judges.WEIGHT * says, np.zeros(models + len(marked))])
     precision = np.diag(1 / variances) + x.T @ x
-    found = np.linalg.solve(precision, mean / variances + x.T @ y / unit)
+    effects = np.linalg.solve(precision, mean / variances + x.T @ y / unit)
     total = np.zeros(models)
     for n in range(rows):
-        if n in seen and not np.isnan(people[:, n]).any():
+        if n in marked and not np.isnan(people[:, n]).any():
             total += people[:, n] - people[:, n].mean()
         else:
-            expected = found[:size] @ marks.filled[:, :, n] + found[size : size + models]
+            expected = effects[:size] @ marks.filled[:, :, n] + effects[size : size + models]
             total += unit * (expected - expected.mean())
     return total / rows
 
@@ -63,9 +63,9 @@ def test_the_means_are_those_of_a_regression_with_effects_of_rows(seed, models, 
     given_marks = JudgedMarks(people, np.where(rng.random(marks.judges.shape) < 0.2, np.nan, marks.judges))
     if not given_marks.says.all():
         return
-    found = infer(given_marks, domain=False).differences
+    differences = infer(given_marks, domain=False).differences
     for place, (_, effect_sds) in enumerate(judges._effects(models)):
-        assert found.means[place] == pytest.approx(by_row_effects(given_marks, effect_sds), abs=1e-5)
+        assert differences.means[place] == pytest.approx(by_row_effects(given_marks, effect_sds), abs=1e-5)
 
 
 @settings(max_examples=20)
@@ -95,10 +95,10 @@ NOTHING = {
 def test_a_judge_that_says_nothing_new_changes_nothing(make, place):
     """One that is constant, tells no models apart, repeats another or is silent; wherever it is listed."""
     marks, _ = some_marks()
-    more = JudgedMarks(marks.people, np.insert(marks.judges, place, make(marks.judges), axis=0))
-    assert len(more.telling) == 2
-    assert infer(more).differences.score == pytest.approx(infer(marks).differences.score, abs=1e-9)
-    assert infer(more).differences.beats() == pytest.approx(infer(marks).differences.beats(), abs=1e-9)
+    more_marks = JudgedMarks(marks.people, np.insert(marks.judges, place, make(marks.judges), axis=0))
+    assert len(more_marks.telling) == 2
+    assert infer(more_marks).differences.score == pytest.approx(infer(marks).differences.score, abs=1e-9)
+    assert infer(more_marks).differences.beats() == pytest.approx(infer(marks).differences.beats(), abs=1e-9)
 
 
 def share_right(marks, truth):
@@ -117,9 +117,9 @@ def test_judges_order_models_that_few_marks_do_not():
         right["people"].append(share_right(marks.by(np.zeros(0, dtype=int)), truth))
         right["judges"].append(share_right(marks, truth))
         right["noise"].append(share_right(JudgedMarks(marks.people, np.concatenate([marks.judges, noise])), truth))
-    people, both, noisy = (np.mean(found) for found in right.values())
-    assert both > people + 0.08
-    assert noisy > both - 0.02
+    people, both_errors, noisy = (np.mean(errors) for errors in right.values())
+    assert both_errors > people + 0.08
+    assert noisy > both_errors - 0.02
 
 
 def test_half_of_the_marks_may_be_missing():
@@ -129,8 +129,8 @@ def test_half_of_the_marks_may_be_missing():
     hard = marks.judges.mean(axis=(0, 1)) < np.median(marks.judges.mean(axis=(0, 1)))
     missing = rng.random(marks.judges.shape) < 0.5
     missing[:, 0] |= hard
-    found = infer(JudgedMarks(marks.people, np.where(missing, np.nan, marks.judges))).differences.score
-    assert found == pytest.approx(infer(marks).differences.score, abs=0.03)
+    score = infer(JudgedMarks(marks.people, np.where(missing, np.nan, marks.judges))).differences.score
+    assert score == pytest.approx(infer(marks).differences.score, abs=0.03)
 
 
 def test_people_overrule_a_judge_that_flatters():
@@ -143,10 +143,10 @@ def test_people_overrule_a_judge_that_flatters():
         marks = JudgedMarks(np.where(np.arange(200) < labelled, truth, np.nan), flattered[None])
         first.append(infer(marks).differences.score.argmax())
     assert first[1] == 0
-    found = facts(marks, 0)
-    assert found.low[2] > 0 > found.high[0]
-    assert found.bias[2] == pytest.approx(0.2, abs=0.07)  # 1.5 of 5, less the mean of the three
-    assert found.bias.sum() == pytest.approx(0.0, abs=1e-9)
+    facts_found = facts(marks, 0)
+    assert facts_found.low[2] > 0 > facts_found.high[0]
+    assert facts_found.bias[2] == pytest.approx(0.2, abs=0.07)  # 1.5 of 5, less the mean of the three
+    assert facts_found.bias.sum() == pytest.approx(0.0, abs=1e-9)
 
 
 def test_the_worth_of_a_judge_is_what_rows_would_bring():
@@ -156,8 +156,8 @@ def test_the_worth_of_a_judge_is_what_rows_would_bring():
     assert worth[0] > worth[1] > 1
     variances = []
     for size in (0, 1):
-        one = infer(marks.by(np.arange(size)), domain=False).differences
-        covariance = sum(weight * part for weight, part in zip(one.weights, one.covariances, strict=True))
+        differences = infer(marks.by(np.arange(size)), domain=False).differences
+        covariance = sum(w * part for w, part in zip(differences.weights, differences.covariances, strict=True))
         pairs = [(a, b) for a in range(5) for b in range(a)]
         variances.append(np.mean([covariance[a, a] + covariance[b, b] - 2 * covariance[a, b] for a, b in pairs]))
     assert (10 + worth[0]) / 10 == pytest.approx(variances[0] / variances[1])
@@ -176,13 +176,13 @@ def test_agreement_is_the_correlation_within_rows():
 def test_draws_have_the_probabilities_and_the_level():
     """Means and shares of draws are those of the mixture; the level is that of people's marks."""
     marks, _ = some_marks(labelled=8)
-    found = draw(marks, np.random.default_rng(0), 20_000)
+    draws = draw(marks, np.random.default_rng(0), 20_000)
     exact = infer(marks).differences
-    shares = (found.values[:, :, None] > found.values[:, None]).mean(axis=0)
+    shares = (draws.values[:, :, None] > draws.values[:, None]).mean(axis=0)
     assert shares == pytest.approx(exact.beats() - np.eye(4) / 2, abs=0.02)
-    assert found.expected - found.expected.mean() == pytest.approx(exact.score, abs=0.01)
+    assert draws.expected - draws.expected.mean() == pytest.approx(exact.score, abs=0.01)
     low, high = exact.interval()
-    ends = np.quantile(found.values - found.values.mean(axis=1, keepdims=True), [0.025, 0.975], axis=0)
+    ends = np.quantile(draws.values - draws.values.mean(axis=1, keepdims=True), [0.025, 0.975], axis=0)
     assert (low, high) == (pytest.approx(ends[0], abs=0.01), pytest.approx(ends[1], abs=0.01))
 
 
@@ -191,12 +191,12 @@ def test_likeness_is_a_regressor_whose_weight_begins_at_nothing():
     rng = np.random.default_rng(0)
     truth = rng.normal(0, 0.05, (5, 1)) + rng.normal(0, 0.2, (5, 100))
     people, nobody = np.where(np.arange(100) < 4, truth, np.nan), np.zeros((0, 5, 100))
-    told = {
+    scores = {
         name: infer(JudgedMarks(people, nobody, likeness=likeness), domain=False).differences.score
         for name, likeness in (("none", None), ("same", truth), ("other", rng.normal(0, 1, truth.shape)))
     }
     wanted = truth.mean(axis=1) - truth.mean()
-    misses = {name: float(np.abs(score - wanted).max()) for name, score in told.items()}
+    misses = {name: float(np.abs(score - wanted).max()) for name, score in scores.items()}
     assert misses["same"] < 0.8 * misses["none"]
     assert misses["other"] < misses["none"] + 0.02
     unmarked = JudgedMarks(np.full(truth.shape, np.nan), nobody, likeness=truth)

@@ -46,8 +46,8 @@ def test_with_all_labels_the_values_are_those_of_the_pool(name):
     metric = task.metric_named(name)
     evidence = LabelVotes(answers, np.arange(80), truth, by_label(name))
     sets = [[tuple(np.array(LABELS)[row].tolist()) for row in matrix] for matrix in (*answers, truth)]
-    known = [float(metric.value(metric.statistics(said, sets[-1]).mean(axis=0))) for said in sets[:-1]]
-    assert label_votes.draw(evidence, label_noise=0.0).expected == pytest.approx(known, abs=0.02)
+    true_values = [float(metric.value(metric.statistics(predicted, sets[-1]).mean(axis=0))) for predicted in sets[:-1]]
+    assert label_votes.draw(evidence, label_noise=0.0).expected == pytest.approx(true_values, abs=0.02)
 
 
 def test_it_knows_more_than_the_labelled_rows():
@@ -58,8 +58,8 @@ def test_it_knows_more_than_the_labelled_rows():
         task = LabelSetTask("t", possible=LABELS)
         metric = task.metric_named("macro-f1")
         sets = [[tuple(np.array(LABELS)[row].tolist()) for row in matrix] for matrix in (*answers, truth)]
-        true = np.array([metric.value(metric.statistics(said, sets[-1]).mean(axis=0)) for said in sets[:-1]])
-        few = np.array([metric.value(metric.statistics(said[:5], sets[-1][:5]).mean(axis=0)) for said in sets[:-1]])
+        true = np.array([metric.value(metric.statistics(predicted, sets[-1]).mean(axis=0)) for predicted in sets[:-1]])
+        few = np.array([metric.value(metric.statistics(row[:5], sets[-1][:5]).mean(axis=0)) for row in sets[:-1]])
         belief = label_votes.draw(LabelVotes(answers, np.arange(5), truth[:5], by_label("macro-f1")))
         pairs = np.triu_indices(len(true), 1)
         for name, score in (("pool", belief.score), ("alone", few)):

@@ -56,9 +56,9 @@ def relative_agreement(similarity):
     x, z = np.zeros(similarity.shape), np.zeros(rows)
     for n in range(rows):
         for k in range(models):
-            others = [similarity[m, k, n] for m in range(models) if m != k]
+            similarities = [similarity[m, k, n] for m in range(models) if m != k]
             for m in range(models):
-                x[m, k, n] = similarity[m, k, n] - np.mean(others) if m != k else 0
+                x[m, k, n] = similarity[m, k, n] - np.mean(similarities) if m != k else 0
         z[n] = np.mean([x[m, k, n] ** 2 for m in range(models) for k in range(models)]) ** 0.5
     return x, z
 
@@ -94,7 +94,7 @@ def signal_covariance(similarity, s, t, kin):
     x, z = relative_agreement(similarity)
     z, _ = spreads(z)
     lead = np.column_stack([np.eye(models - 1), -np.ones(models - 1)])
-    shares = [1 / sum(of) for of in kin]
+    shares = [1 / sum(group) for group in kin]
     share = np.array(shares) / np.mean(shares)
     weights = (SLOPE_SD**2 * np.outer(share, share) + s**2 * np.diag(share)) / (models - 1) ** 2
     effects = t**2 * np.where(np.eye(models) == 1, 1, SHARED * kin)
@@ -126,7 +126,7 @@ def conditioned(similarity, outcomes, labelled):
     _, uneven = spreads(relative_agreement(similarity)[1])
     variance = noise_variance(similarity, outcomes, labelled)
     column_of = {row: k for k, row in enumerate(labelled.tolist())}
-    seen = [size * row + i for row in column_of if uneven[row] for i in range(size)]
+    flat_places = [size * row + i for row in column_of if uneven[row] for i in range(size)]
     leads = [
         outcomes[i, column_of[row]] - outcomes[-1, column_of[row]]
         for row in column_of
@@ -136,25 +136,25 @@ def conditioned(similarity, outcomes, labelled):
     unseen = [size * row + i for row in range(rows) if row not in column_of for i in range(size)]
     mean_of_rest = np.tile(np.eye(size), rows - len(labelled)) / rows
     to_relative = np.linalg.pinv(np.column_stack([np.eye(size), -np.ones(size)]))
-    shown = (outcomes[:-1] - outcomes[-1]).sum(axis=1) / rows
+    leads_shown = (outcomes[:-1] - outcomes[-1]).sum(axis=1) / rows
     parts = []
     kin = kin_of(similarity)
     priors = [(np.eye(models), 0.0)] + [(kin, np.log(FAMILY_ODDS))] * (len({*map(tuple, kin)}) not in (1, models))
     for (of_family, log_odds), t, s in itertools.product(priors, EFFECT_SDS, WEIGHT_SDS):
         signal, mean, noise = signal_covariance(similarity, s, t, of_family)
         full = signal + variance * noise
-        likelihood, gain = 0.0, np.zeros((len(unseen), len(seen)))
-        if seen:
-            observed = full[np.ix_(seen, seen)]
-            likelihood = scipy.stats.multivariate_normal(mean[seen], observed).logpdf(leads)
-            gain = signal[np.ix_(unseen, seen)] @ np.linalg.inv(observed)
-        rest = mean[unseen] + gain @ (leads - mean[seen])
-        covariance = full[np.ix_(unseen, unseen)] - gain @ signal[np.ix_(seen, unseen)]
+        likelihood, gain = 0.0, np.zeros((len(unseen), len(flat_places)))
+        if flat_places:
+            observed = full[np.ix_(flat_places, flat_places)]
+            likelihood = scipy.stats.multivariate_normal(mean[flat_places], observed).logpdf(leads)
+            gain = signal[np.ix_(unseen, flat_places)] @ np.linalg.inv(observed)
+        conditional = mean[unseen] + gain @ (leads - mean[flat_places])
+        covariance = full[np.ix_(unseen, unseen)] - gain @ signal[np.ix_(flat_places, unseen)]
         parts.append(
             (
-                rest,
+                conditional,
                 likelihood + log_odds,
-                to_relative @ (shown + mean_of_rest @ rest),
+                to_relative @ (leads_shown + mean_of_rest @ conditional),
                 to_relative @ mean_of_rest @ covariance @ mean_of_rest.T @ to_relative.T,
             )
         )
@@ -212,14 +212,14 @@ def test_the_next_row_leaves_least_variance(problem):
     mean = to_relative @ np.tile(np.eye(size), rows) / rows
 
     def left(chosen):
-        seen = [size * row + i for row in chosen if uneven[row] for i in range(size)]
-        gain = signal[:, seen] @ np.linalg.inv(full[np.ix_(seen, seen)])
-        return np.trace(mean @ (signal - gain @ signal[seen]) @ mean.T)
+        flat_places = [size * row + i for row in chosen if uneven[row] for i in range(size)]
+        gain = signal[:, flat_places] @ np.linalg.inv(full[np.ix_(flat_places, flat_places)])
+        return np.trace(mean @ (signal - gain @ signal[flat_places]) @ mean.T)
 
     chosen = choose_rows(Anchors(similarity), 1, labelled)
     assert len(chosen) == min(len(open_), 1)
     for row in chosen:
-        assert left([*labelled, row]) <= min(left([*labelled, other]) for other in open_) + 1e-9
+        assert left([*labelled, row]) <= min(left([*labelled, other_row]) for other_row in open_) + 1e-9
 
 
 def test_a_batch_is_what_is_chosen_row_by_row():
@@ -266,10 +266,10 @@ def test_the_order_of_models_and_rows_does_not_matter(problem, seed):
     moved = Anchors(similarity[np.ix_(models, models, rows)])
     anchors = Anchors(similarity)
     posterior = infer_differences(anchors, outcomes, labelled)
-    other = infer_differences(moved, outcomes[models], np.argsort(rows)[labelled])
-    assert other.score == pytest.approx(posterior.score[models], abs=1e-9)
-    assert other.beats() == pytest.approx(posterior.beats()[np.ix_(models, models)], abs=1e-7)
-    deviations = [np.diagonal(of.covariances, axis1=1, axis2=2) for of in (other, posterior)]
+    moved_ones = infer_differences(moved, outcomes[models], np.argsort(rows)[labelled])
+    assert moved_ones.score == pytest.approx(posterior.score[models], abs=1e-9)
+    assert moved_ones.beats() == pytest.approx(posterior.beats()[np.ix_(models, models)], abs=1e-7)
+    deviations = [np.diagonal(differences.covariances, axis1=1, axis2=2) for differences in (moved_ones, posterior)]
     assert deviations[0] == pytest.approx(deviations[1][:, models], abs=1e-7)
     assert moved.mean_agreement == pytest.approx(anchors.mean_agreement[models], abs=1e-12)
     if (anchors.spread != EVEN_SPREAD).any():  # else all rows are equally useful
@@ -285,8 +285,8 @@ def test_a_constant_on_a_row_and_the_diagonal_do_not_matter(problem, constant):
     posterior = infer_differences(Anchors(similarity), outcomes, labelled)
     shifted, undefined = outcomes + constant * np.arange(1, len(labelled) + 1), similarity.copy()
     undefined[np.arange(len(similarity)), np.arange(len(similarity))] = np.nan
-    other = infer_differences(Anchors(undefined), shifted, labelled)
-    assert other.beats() == pytest.approx(posterior.beats(), abs=1e-7)
+    other_differences = infer_differences(Anchors(undefined), shifted, labelled)
+    assert other_differences.beats() == pytest.approx(posterior.beats(), abs=1e-7)
     assert Anchors(undefined).mean_agreement.tolist() == Anchors(similarity).mean_agreement.tolist()
 
 
@@ -399,10 +399,10 @@ def test_models_with_the_same_answers_have_the_same_of_everything():
     answers, truth = rng.integers(3, size=(3, 30))[[0, 1, 0, 2]], rng.integers(3, size=30)
     anchors, rows = Anchors((answers[:, None] == answers).astype(float)), np.arange(6)
     outcomes = (answers[:, :6] == truth[:6]).astype(float)
-    found = draw(LikenessEvidence(anchors, outcomes, rows), np.random.default_rng(0))
-    assert found.beats()[0, 2] == 0.5
-    for said in (found.best(), found.near(), found.expected):
-        assert said[0] == said[2] != said[1]
+    draws = draw(LikenessEvidence(anchors, outcomes, rows), np.random.default_rng(0))
+    assert draws.beats()[0, 2] == 0.5
+    for answer in (draws.best(), draws.near(), draws.expected):
+        assert answer[0] == answer[2] != answer[1]
 
 
 @pytest.mark.more
@@ -435,9 +435,9 @@ def test_outcomes_overrule_agreement():
     """Models that err alike lead before there are outcomes, and fall behind with forty."""
     rng = np.random.default_rng(11)
     truth, habit = rng.integers(5, size=(2, 300))
-    own = rng.integers(5, size=(6, 300))
+    own_answers = rng.integers(5, size=(6, 300))
     alike = rng.random((6, 300)) < np.array([0.8, 0.8, 0.8, 0, 0, 0])[:, None]
-    answers = np.where(alike, habit, np.where(rng.random((6, 300)) < 0.6, truth, own))
+    answers = np.where(alike, habit, np.where(rng.random((6, 300)) < 0.6, truth, own_answers))
     anchors, outcomes = Anchors((answers[:, None] == answers).astype(float)), (answers == truth).astype(float)
     assert infer_differences(anchors, outcomes[:, :0], NONE).beats()[:3, 3:].min() > 0.6
     rows = rng.choice(300, 40, replace=False)
@@ -447,11 +447,11 @@ def test_outcomes_overrule_agreement():
 def test_a_missing_answer_supports_no_other():
     """Where it counts as 0 in its row and column, no model is nearer to it, and it loses agreement."""
     similarity = np.random.default_rng(12).random((3, 3, 4)) + 0.5
-    whole = Anchors(similarity.copy())
+    anchors_of_copy = Anchors(similarity.copy())
     similarity[1, :, 2] = similarity[:, 1, 2] = 0.0
     anchors = Anchors(similarity)
     assert (anchors.relative[:, 1, 2] == 0).all()
-    assert anchors.mean_agreement[1] < whole.mean_agreement[1]
+    assert anchors.mean_agreement[1] < anchors_of_copy.mean_agreement[1]
     assert anchors.mean_agreement[0] == pytest.approx(np.mean([similarity[0, k, n] for k in (1, 2) for n in range(4)]))
 
 
@@ -485,12 +485,12 @@ def test_a_reference_that_is_trusted_weighs_more():
     none, two = Anchors(similarity), Anchors(similarity, trusted=(True, False, True))
     untold = [infer_differences(anchors, np.zeros((4, 0)), NONE) for anchors in (none, two)]
     x = similarity[:, 4:].mean(axis=2) - similarity[:, 4:].mean(axis=(0, 2))
-    more = x @ [TRUSTED / 2, REFERENCE, TRUSTED / 2] - x.sum(axis=1) * REFERENCE / 3
-    assert untold[1].score - untold[0].score == pytest.approx(more, abs=1e-9)
+    trusted = x @ [TRUSTED / 2, REFERENCE, TRUSTED / 2] - x.sum(axis=1) * REFERENCE / 3
+    assert untold[1].score - untold[0].score == pytest.approx(trusted, abs=1e-9)
     outcomes = np.repeat([[0.9], [0.6], [0.3], [0.0]], 30, axis=1) + 0.05 * rng.random((4, 30))
-    told = [infer_differences(anchors, outcomes[:, :20], range(20)).score for anchors in (none, two)]
-    assert told[1] == pytest.approx(told[0], abs=0.02)
-    assert np.argsort(-told[1]).tolist() == [0, 1, 2, 3]
+    scores = [infer_differences(anchors, outcomes[:, :20], range(20)).score for anchors in (none, two)]
+    assert scores[1] == pytest.approx(scores[0], abs=0.02)
+    assert np.argsort(-scores[1]).tolist() == [0, 1, 2, 3]
 
 
 def simulated_family(rng):
@@ -507,15 +507,15 @@ def simulated_family(rng):
 
 def test_a_family_does_not_outvote_others():
     """Simulated: by families the log loss of pairs falls, and what is given 75 to 90 % is right in 65 % at least."""
-    given = {(): [], tuple("abcdefghij"): []}
+    chosen_by = {(): [], tuple("abcdefghij"): []}
     for seed in range(60):
         similarity, outcomes = simulated_family(np.random.default_rng([21, seed]))
         truth = outcomes.mean(axis=1)
         first, second = np.nonzero(truth[:, None] > truth)
-        for declared, of_prior in given.items():
+        for declared, of_prior in chosen_by.items():
             anchors = Anchors(similarity, declared)
             of_prior.extend(infer_differences(anchors, outcomes[:, :3], range(3)).beats()[first, second])
-    with_families, each_own = map(np.array, given.values())
+    with_families, each_own = map(np.array, chosen_by.values())
     assert -np.log(with_families).mean() < -np.log(each_own).mean() - 0.05
     stated = np.maximum(with_families, 1 - with_families)
     assert (with_families[(stated >= 0.75) & (stated < 0.9)] > 0.5).mean() > 0.65

@@ -26,10 +26,10 @@ def answered_sets(rng, models=6, rows=200, items=12):
     wrong = rng.uniform(0.05, 0.35, models)
     answers = truth ^ (rng.random((models, rows, items)) < wrong[:, None, None])
     anchors = np.concatenate([answers, truth[None]])
-    both = (answers[:, None] & anchors).sum(axis=3)
-    sizes = np.broadcast_to(answers.sum(axis=2)[:, None], both.shape)
-    true = np.broadcast_to(anchors.sum(axis=2), both.shape)
-    statistics = np.stack([both, sizes, true], axis=3).astype(float)
+    common = (answers[:, None] & anchors).sum(axis=3)
+    sizes = np.broadcast_to(answers.sum(axis=2)[:, None], common.shape)
+    true = np.broadcast_to(anchors.sum(axis=2), common.shape)
+    statistics = np.stack([common, sizes, true], axis=3).astype(float)
     return statistics[:, :models], statistics[:, models]
 
 
@@ -93,20 +93,20 @@ def test_copies_of_a_model_are_told_apart_by_nothing():
 @pytest.mark.more
 def test_pairs_are_calibrated():
     """Over 150 simulated pools and five labelled rows: of pairs given 60 to 75, 75 to 90 and 90 to 97 %, as many."""
-    given, by_rows = [], []
+    claimed, by_rows = [], []
     for seed in range(150):
         evidence, truth = evidence_of(np.random.default_rng([9, seed]), 5)
         first, second = np.nonzero(truth[:, None] > truth)
-        given.append(draw(evidence, np.random.default_rng(0), 2_000).beats()[first, second])
+        claimed.append(draw(evidence, np.random.default_rng(0), 2_000).beats()[first, second])
         of_rows = f1(evidence.labelled.mean(axis=1))
         by_rows.append((of_rows[first] > of_rows[second]).mean())
-    chances = np.concatenate(given)
+    chances = np.concatenate(claimed)
     stated = np.maximum(chances, 1 - chances)
     for low, high in ((0.6, 0.75), (0.75, 0.9), (0.9, 0.97)):
         inside = (stated >= low) & (stated < high)
         interval = scipy.stats.binomtest(int((chances[inside] > 0.5).sum()), int(inside.sum())).proportion_ci(0.99)
         assert interval.high > low
-    assert np.mean([(of_suite > 0.5).mean() for of_suite in given]) > np.mean(by_rows)
+    assert np.mean([(of_suite > 0.5).mean() for of_suite in claimed]) > np.mean(by_rows)
 
 
 def test_a_trusted_reference_decides_where_labels_tell_little():
@@ -117,6 +117,6 @@ def test_a_trusted_reference_decides_where_labels_tell_little():
     beside = alike[:4].copy()
     beside[fourth, 4, :, 0] = alike[:4, :, :, 0].max()
     evidence = Matches(beside, by_truth[:4, :1], np.arange(1), *PLACES, f1, EACH[:4], trusted=(True,))
-    trusted, alone = (draw(of, np.random.default_rng(11)) for of in (evidence, evidence.of_models))
+    trusted, alone = (draw(part, np.random.default_rng(11)) for part in (evidence, evidence.of_models))
     assert trusted.order[0] == fourth
     assert trusted.beats()[fourth].sum() > alone.beats()[fourth].sum() + 0.2

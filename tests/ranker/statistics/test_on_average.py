@@ -52,7 +52,7 @@ def test_no_other_split_of_the_next_labels_tells_more():
     rng = np.random.default_rng(4)
     drawn = [normal([0.8, 0.72], [0.05, 0.09], rng), normal([0.6, 0.55], [0.12, 0.11], rng)]
     labels = np.array([12, 8])
-    spread = np.array([(one.values[:, 0] - one.values[:, 1]).var() for one in drawn]) * labels
+    spread = np.array([(sample.values[:, 0] - sample.values[:, 1]).var() for sample in drawn]) * labels
     left = {split: (spread / (labels + [split, 10 - split])).sum() for split in range(11)}
     best = min(left, key=left.get)
     assert on_average.next_labels(drawn, labels, 0, 1).tolist() == [best, 10 - best]

@@ -6,13 +6,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.special import betainc, betaln
 
-from ranker.statistics.posterior import (
-    PRIORS,
-    gains,
-    more_accurate,
-    weigh,
-    wins,
-)
+from ranker.statistics.posterior import PRIORS, gains, more_accurate, weigh, wins
 
 
 @pytest.fixture
@@ -45,15 +39,15 @@ def simulated(rng, count, models=8, size=10):
 def test_the_probabilities_are_calibrated(count):
     """Of the pairs given 80 to 90 %, 80 to 90 % are right, or a little more; the same goes for the other tenths. These
     models are 49 points apart, more than the prior expects."""
-    given, right = [], []
+    stated, right = [], []
     for accuracy, outcomes in simulated(np.random.default_rng(0), count):
         probability = more_accurate(outcomes)
         i, j = np.nonzero(probability > 0.5)
-        given.append(probability[i, j])
+        stated.append(probability[i, j])
         right.append(accuracy[i] > accuracy[j])
-    given, right = np.concatenate(given), np.concatenate(right)
+    stated, right = np.concatenate(stated), np.concatenate(right)
     for low in (0.6, 0.7, 0.8, 0.9):
-        inside = (given >= low) & (given < low + 0.1)
+        inside = (stated >= low) & (stated < low + 0.1)
         assert inside.sum() > count / 2
         assert low <= right[inside].mean() <= low + 0.14
 
@@ -61,17 +55,17 @@ def test_the_probabilities_are_calibrated(count):
 @pytest.mark.parametrize(("models", "count"), [(3, 1_000), (8, 200), (20, 60)])
 def test_the_probabilities_between_close_models_are_calibrated(models, count):
     """Of the pairs given 80 to 95 % where models have 70 to 90 %, as many are right as given, to four points."""
-    rng, given, right = np.random.default_rng(0), [], []
+    rng, stated, right = np.random.default_rng(0), [], []
     for _ in range(count):
         accuracy = rng.uniform(0.7, 0.9, models)
         hardness = np.sqrt(0.5) * rng.normal(size=10) + np.sqrt(0.5) * rng.normal(size=(models, 10))
         probability = more_accurate((hardness < scipy.stats.norm.ppf(accuracy)[:, None]).astype(float))
         i, j = np.nonzero((probability >= 0.8) & (probability < 0.95))
-        given.append(probability[i, j])
+        stated.append(probability[i, j])
         right.append(accuracy[i] > accuracy[j])
-    given, right = np.concatenate(given), np.concatenate(right)
-    assert len(given) > 200
-    assert given.mean() == pytest.approx(right.mean(), abs=0.04)
+    stated, right = np.concatenate(stated), np.concatenate(right)
+    assert len(stated) > 200
+    assert stated.mean() == pytest.approx(right.mean(), abs=0.04)
 
 
 def test_suites_of_close_models_get_more_cautious_probabilities():
@@ -161,14 +155,14 @@ GRADED = {
 def test_real_outcomes_agree_with_draws(outcomes):
     """200,000 draws of the gammas have a above b as often as computed."""
     rng, count, size = np.random.default_rng(5), 200_000, outcomes.shape[1]
-    known = np.vstack([outcomes, np.ones(size)])
-    seen = np.vstack([rng.standard_exponential((1_000, size)) @ known.T for _ in range(count // 1_000)])
+    with_ones = np.vstack([outcomes, np.ones(size)])
+    sampled = np.vstack([rng.standard_exponential((1_000, size)) @ with_ones.T for _ in range(count // 1_000)])
     c = rng.choice(PRIORS, size=count, p=weigh(outcomes))
     unseen = unit_of(outcomes) * (rng.standard_gamma(c) - rng.standard_gamma(c))
-    found = more_accurate(outcomes)
+    probabilities = more_accurate(outcomes)
     for a in range(len(outcomes)):
         for b in range(a):
-            assert found[a, b] == pytest.approx((seen[:, a] - seen[:, b] + unseen > 0).mean(), abs=0.003)
+            assert probabilities[a, b] == pytest.approx((sampled[:, a] - sampled[:, b] + unseen > 0).mean(), abs=0.003)
 
 
 @pytest.mark.slow
@@ -180,13 +174,13 @@ def test_real_outcomes_agree_with_draws(outcomes):
 )
 def test_real_outcomes_have_sound_probabilities(outcomes):
     """P(a better) + P(b better) is 1, and 1/2 of equals; good turned into bad turns all."""
-    found = more_accurate(outcomes)
-    assert ((found >= 0) & (found <= 1)).all()
-    assert (found + found.T == 1).all()
-    assert (np.diag(found) == 0.5).all()
+    probabilities = more_accurate(outcomes)
+    assert ((probabilities >= 0) & (probabilities <= 1)).all()
+    assert (probabilities + probabilities.T == 1).all()
+    assert (np.diag(probabilities) == 0.5).all()
     assert more_accurate(outcomes[[0, 0]]).tolist() == [[0.5, 0.5]] * 2
-    assert more_accurate(1 - outcomes) == pytest.approx(found.T, abs=1e-9)
-    assert more_accurate(outcomes[::-1])[::-1, ::-1] == pytest.approx(found, abs=1e-11)
+    assert more_accurate(1 - outcomes) == pytest.approx(probabilities.T, abs=1e-9)
+    assert more_accurate(outcomes[::-1])[::-1, ::-1] == pytest.approx(probabilities, abs=1e-11)
     assert ((wins(outcomes) > 0) == (gains(outcomes) > 1e-12)).all()
 
 
@@ -205,19 +199,19 @@ def test_the_scale_of_outcomes_makes_no_difference():
 @pytest.mark.parametrize("shape", [1, 10])
 def test_the_probabilities_of_real_outcomes_are_calibrated(shape):
     """Of marks on rows of some hardness, in a wide or a narrow spread, as many are right as given, or a few more."""
-    rng, given, right = np.random.default_rng(12), [], []
+    rng, stated, right = np.random.default_rng(12), [], []
     for _ in range(300):
         mean = rng.uniform(0.5, 0.99, (8, 1))
         hardness = np.sqrt(0.5) * rng.normal(size=10) + np.sqrt(0.5) * rng.normal(size=(8, 10))
         marks = scipy.stats.beta.ppf(scipy.stats.norm.cdf(hardness), shape * mean, shape * (1 - mean))
         probability = more_accurate(marks)
         i, j = np.nonzero(probability > 0.5)
-        given.append(probability[i, j])
+        stated.append(probability[i, j])
         right.append(mean[i, 0] > mean[j, 0])
-    given, right = np.concatenate(given), np.concatenate(right)
-    inside = (given >= 0.8) & (given < 0.9)
+    stated, right = np.concatenate(stated), np.concatenate(right)
+    inside = (stated >= 0.8) & (stated < 0.9)
     assert inside.sum() > 200
-    assert -0.05 < right[inside].mean() - given[inside].mean() < 0.08
+    assert -0.05 < right[inside].mean() - stated[inside].mean() < 0.08
 
 
 def test_rounding_of_outcomes_makes_no_difference():

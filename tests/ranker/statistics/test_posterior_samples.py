@@ -52,12 +52,12 @@ def folded(case):
 
 def density(case, patterns, normal, scales, apart):
     """The vote, and the logarithm of the posterior's density up to a constant, loop by loop from the definition."""
-    predicted, classes, rows, labels, noise, *more = case
-    sure, home = (*more, None, None)[:2]
+    predicted, classes, rows, labels, noise, *strengths = case
+    sure, home = (*strengths, None, None)[:2]
     sure = np.ones_like(predicted) if sure is None else sure
     models = len(predicted)
     spread = max(patterns.agreement.std(), posterior_samples.LEAST_AGREEMENT)
-    uniform = [0.5 * (1 + math.erf(one / math.sqrt(2))) for one in scales]
+    uniform = [0.5 * (1 + math.erf(scale / math.sqrt(2))) for scale in scales]
     mean = 0.0 if apart else posterior_samples.MEAN / models * math.exp(posterior_samples.MEAN_SPREAD * scales[0])
     low, high = posterior_samples.SPREAD
     sigma = math.sqrt(8 / models) * (1.0 if apart else low * (high / low) ** uniform[1])
@@ -65,20 +65,20 @@ def density(case, patterns, normal, scales, apart):
     beta = low * (high / low) ** uniform[2]
     weight = []
     for m in range(models):
-        more = posterior_samples.AGREEMENT[0] + posterior_samples.AGREEMENT[1] * scales[3]
-        more *= (patterns.agreement[m] - patterns.agreement.mean()) / spread
+        strengths = posterior_samples.AGREEMENT[0] + posterior_samples.AGREEMENT[1] * scales[3]
+        strengths *= (patterns.agreement[m] - patterns.agreement.mean()) / spread
         if home and not math.isnan(home[m]):
-            known = [value for value in home if not math.isnan(value)]
-            more += (posterior_samples.IN_DOMAIN[0] + posterior_samples.IN_DOMAIN[1] * scales[4]) * (
-                (home[m] - np.mean(known)) / max(np.std(known), posterior_samples.LEAST_IN_DOMAIN)
+            home_values = [value for value in home if not math.isnan(value)]
+            strengths += (posterior_samples.IN_DOMAIN[0] + posterior_samples.IN_DOMAIN[1] * scales[4]) * (
+                (home[m] - np.mean(home_values)) / max(np.std(home_values), posterior_samples.LEAST_IN_DOMAIN)
             )
-        weight.append(mean * (1 + more) + sigma * normal[m])
+        weight.append(mean * (1 + strengths) + sigma * normal[m])
     bias = [beta * normal[models + c] for c in range(classes)]
     few = len(predicted[0]) < CONSTANT
     varied = [m for m in range(models) if few or len(set(predicted[m])) > 1]
     share = distrust_probability(patterns.agreements[np.ix_(varied, varied)], classes)
     total = math.log(share if apart else 1 - share)
-    total -= sum(one**2 for one in [*normal, *scales]) / 2
+    total -= sum(square**2 for square in [*normal, *scales]) / 2
     if apart:
         for m in range(models):
             for c in range(classes):
@@ -90,9 +90,9 @@ def density(case, patterns, normal, scales, apart):
         ]
         likely = 0.0
         for c in range(classes):
-            given = [label for at, label in zip(rows, labels, strict=True) if at == row]
-            each = [(1 - noise) * (label == c) + noise / classes for label in given]
-            likely += odds[c] / sum(odds) * math.prod(each)
+            labels_of_row = [label for position, label in zip(rows, labels, strict=True) if position == row]
+            likelihood = [(1 - noise) * (label == c) + noise / classes for label in labels_of_row]
+            likely += odds[c] / sum(odds) * math.prod(likelihood)
         total += posterior_samples.TRUST * math.log(likely)
     return np.array([*weight, *bias]), total
 
@@ -103,7 +103,7 @@ def long_run(case, patterns, steps, rng):
     normal, apart = rng.standard_normal(models + classes), False
     scales = rng.standard_normal(5 if len(case) > 6 else 4)
     vote, level = density(case, patterns, normal, scales, apart)
-    seen = []
+    states = []
     for step in range(steps):
         moved = (
             normal + rng.normal(0, 0.6, len(normal)),
@@ -114,8 +114,8 @@ def long_run(case, patterns, steps, rng):
         if math.log(rng.random()) < reached - level:
             (normal, scales, apart), vote, level = moved, tried, reached
         if step > steps // 20:
-            seen.append(vote)
-    return np.mean(seen, axis=0), np.std(seen, axis=0)
+            states.append(vote)
+    return np.mean(states, axis=0), np.std(states, axis=0)
 
 
 @pytest.mark.slow
@@ -124,9 +124,9 @@ def test_worlds_are_drawn_from_the_posterior(case):
     """Weights and biases have the means and spreads that a long run of another sampler finds."""
     patterns = folded(case)
     readings = gather_answers(patterns, np.array(case[2]), np.array(case[3]), case[4])
-    found = sample_posterior(patterns, readings, np.random.default_rng(1), worlds=20_000)
+    samples = sample_posterior(patterns, readings, np.random.default_rng(1), worlds=20_000)
     mean, spread = long_run(case, patterns, 60_000, np.random.default_rng(2))
-    drawn = np.concatenate([found.weights, found.biases], axis=1)
+    drawn = np.concatenate([samples.weights, samples.biases], axis=1)
     assert np.abs(drawn.mean(axis=0) - mean).max() < 0.12
     assert drawn.std(axis=0) == pytest.approx(spread, rel=0.12)
 
@@ -140,9 +140,9 @@ def test_the_likelihood_is_that_of_all_labels(case):
     state = chain.sweep(chain.start(40), 0.5)
     vote = chain.vote(state.normal, state.scales, state.apart)
     weights, biases = vote[:, : patterns.models], vote[:, patterns.models :]
-    said, strength = patterns.ballots(readings.pattern)
+    ballots, strength = patterns.ballots(readings.pattern)
     odds = np.exp(
-        np.einsum("sm,cmr->csr", weights, posterior_samples.votes(said, case[1], strength)) + biases.T[:, :, None]
+        np.einsum("sm,cmr->csr", weights, posterior_samples.votes(ballots, case[1], strength)) + biases.T[:, :, None]
     )
     right = (odds * readings.likelihood.T[:, None]).sum(axis=0) / odds.sum(axis=0)
     assert state.likelihood == pytest.approx(np.log(right) @ readings.counts, rel=1e-9)
@@ -155,19 +155,19 @@ def test_without_an_answer_worlds_are_the_prior(wrong, believing):
     """Weights are about their mean, and biases about 0; few worlds believe models that agree by chance alone."""
     rng = np.random.default_rng(0)
     patterns = fold(rng.integers(2, size=500) ^ (rng.random((8, 500)) < wrong), 2)
-    found = sample_posterior(patterns, gather_answers(patterns, NONE, NONE), np.random.default_rng(0), worlds=20_000)
+    samples = sample_posterior(patterns, gather_answers(patterns, NONE, NONE), np.random.default_rng(0), worlds=20_000)
     expected = believing * posterior_samples.MEAN / 8 * math.exp(posterior_samples.MEAN_SPREAD**2 / 2)
-    assert found.weights.mean() == pytest.approx(expected, abs=0.01)
-    assert found.biases.mean() == pytest.approx(0.0, abs=0.02)
+    assert samples.weights.mean() == pytest.approx(expected, abs=0.01)
+    assert samples.biases.mean() == pytest.approx(0.0, abs=0.02)
 
 
 def test_where_no_model_is_believed_what_all_say_often_is_not_either():
     """Of models that agree by chance alone, and say one label of three rows in four, only biases say how often it is
     right on average over rows; the median of their difference, of a million draws of the prior, is 0.506."""
     patterns = fold((np.random.default_rng(0).random((8, 500)) < 0.75).astype(int), 2)
-    found = sample_posterior(patterns, gather_answers(patterns, NONE, NONE), np.random.default_rng(0), worlds=20_000)
-    often = [found.weights @ (patterns.predicted == label).T @ patterns.counts / 500 for label in (0, 1)]
-    odds = found.biases[:, 1] - found.biases[:, 0] + often[1] - often[0]
+    samples = sample_posterior(patterns, gather_answers(patterns, NONE, NONE), np.random.default_rng(0), worlds=20_000)
+    often = [samples.weights @ (patterns.predicted == label).T @ patterns.counts / 500 for label in (0, 1)]
+    odds = samples.biases[:, 1] - samples.biases[:, 0] + often[1] - often[0]
     assert np.median(np.abs(odds)) == pytest.approx(0.506, abs=0.05)
 
 
@@ -190,9 +190,9 @@ def test_where_no_model_is_believed_what_all_say_often_is_not_either():
 )
 def test_models_are_believed_the_less_the_less_alike_and_often_they_agree(agreements, classes, share):
     """Uneven and rare agreement add up; with more classes rarer agreement is evidence; one model alone is believed."""
-    found = np.eye(3 if agreements else 1)
-    found[np.triu_indices(len(found), 1)] = agreements
-    assert distrust_probability(np.maximum(found, found.T), classes) == pytest.approx(share, abs=1e-3)
+    independent = np.eye(3 if agreements else 1)
+    independent[np.triu_indices(len(independent), 1)] = agreements
+    assert distrust_probability(np.maximum(independent, independent.T), classes) == pytest.approx(share, abs=1e-3)
 
 
 @pytest.mark.parametrize("classes", [2, 3, 10, 77])
@@ -219,12 +219,12 @@ def test_the_fit_to_agreements_has_the_least_squares():
     for _ in range(10):
         agreements = np.corrcoef(rng.normal(size=(5, 8)) + rng.normal(size=8))
 
-        def squares(known, agreements=agreements):
-            return ((agreements - np.outer(known, known))[above] ** 2).sum()
+        def squares(loadings, agreements=agreements):
+            return ((agreements - np.outer(loadings, loadings))[above] ** 2).sum()
 
-        found = posterior_samples._independent_agreements(agreements)
+        fitted = posterior_samples._independent_agreements(agreements)
         least = minimize(squares, np.full(5, 0.5), bounds=[(0, None)] * 5).fun
-        assert ((agreements - found)[above] ** 2).sum() == pytest.approx(least, abs=1e-3)
+        assert ((agreements - fitted)[above] ** 2).sum() == pytest.approx(least, abs=1e-3)
 
 
 @pytest.mark.parametrize(("rows", "share"), [(CONSTANT, 0.1), (CONSTANT - 1, 0.97)])
@@ -245,12 +245,14 @@ def test_constant_models_are_no_sign_of_doubt(rows, share):
 
 def test_labels_are_a_softmax_of_the_vote():
     """Probabilities of labels as the definition has them, with a model that is silent counting for no label."""
-    one = posterior_samples.PosteriorSamples(np.array([[1.0, 2.0]]), np.array([[0.5, 0.0, -0.5]]), np.array([False]))
+    samples = posterior_samples.PosteriorSamples(
+        np.array([[1.0, 2.0]]), np.array([[0.5, 0.0, -0.5]]), np.array([False])
+    )
     odds = np.exp([0.5 + 1.0, 0.0, -0.5])
-    assert one.labels(np.array([[0, -1]]))[:, 0, 0] == pytest.approx(odds / odds.sum(), rel=1e-6)
+    assert samples.labels(np.array([[0, -1]]))[:, 0, 0] == pytest.approx(odds / odds.sum(), rel=1e-6)
     odds = np.exp([0.5 + 1.0 * 0.5, 2.0 * 3.0, -0.5])
-    found = one.labels(np.array([[0, 1]]), np.array([[0.5, 3.0]]))[:, 0, 0]
-    assert found == pytest.approx(odds / odds.sum(), rel=1e-6)
+    label = samples.labels(np.array([[0, 1]]), np.array([[0.5, 3.0]]))[:, 0, 0]
+    assert label == pytest.approx(odds / odds.sum(), rel=1e-6)
 
 
 def test_labels_of_many_rows_are_computed_part_by_part(monkeypatch):

@@ -42,18 +42,18 @@ def by_minimizing(votes, sd):
 @pytest.mark.parametrize("sd", [0.6, 100.0])
 def test_strengths_are_those_of_a_plain_likelihood(sd):
     """With ties as one half; sides are as good as unknown where none is stated."""
-    some, _ = some_votes(0)
-    value = np.where(np.arange(len(some.value)) % 7 == 0, 0.5, some.value)
-    votes = Preferences.of(some.models, some.first, some.second, value)
-    assert infer(votes, [sd]).expected[-some.models :] == pytest.approx(by_minimizing(votes, sd), abs=1e-5)
+    votes_without, _ = some_votes(0)
+    value = np.where(np.arange(len(votes_without.value)) % 7 == 0, 0.5, votes_without.value)
+    votes = Preferences.of(votes_without.models, votes_without.first, votes_without.second, value)
+    assert infer(votes, [sd]).expected[-votes_without.models :] == pytest.approx(by_minimizing(votes, sd), abs=1e-5)
 
 
 def test_the_spread_is_that_of_the_curvature():
     """The inverse of the second derivatives of the log posterior, by differences."""
-    some, _ = some_votes(1, models=3)
-    votes = Preferences.of(3, some.first, some.second, some.value)
-    found = infer(votes, [1.0])
-    mode, step = found.means[0], 1e-4
+    few_votes, _ = some_votes(1, models=3)
+    votes = Preferences.of(3, few_votes.first, few_votes.second, few_votes.value)
+    inferred = infer(votes, [1.0])
+    mode, step = inferred.means[0], 1e-4
 
     def log_posterior(coefficients):
         logits = votes.inputs @ coefficients
@@ -65,7 +65,7 @@ def test_the_spread_is_that_of_the_curvature():
         for j, b in enumerate(step * np.eye(5)):
             corners = [log_posterior(mode + s * a + t * b) * s * t for s in (1, -1) for t in (1, -1)]
             hessian[i, j] = sum(corners) / (4 * step**2)
-    assert found.covariances[0] == pytest.approx(np.linalg.inv(-hessian), abs=1e-4)
+    assert inferred.covariances[0] == pytest.approx(np.linalg.inv(-hessian), abs=1e-4)
 
 
 @pytest.mark.more
@@ -116,11 +116,11 @@ def test_a_judge_is_worth_votes_as_far_as_it_agrees():
     good, strengths = some_votes(5, count=300, judge=3.0)
     few = np.where(np.arange(300) < 15, good.votes, 0.0)
     value = np.where(few > 0, good.value, np.nan)
-    told = Preferences(4, good.row, good.first, good.second, value, few, good.side, good.verdicts)
+    preferences = Preferences(4, good.row, good.first, good.second, value, few, good.side, good.verdicts)
     rng = np.random.default_rng(0)
     noise = Preferences(4, good.row, good.first, good.second, value, few, good.side, rng.choice([-1.0, 1.0], (1, 300)))
-    assert worth(told, 0) > 2 * worth(noise, 0)
-    score = draw(told, rng, 2000).score
+    assert worth(preferences, 0) > 2 * worth(noise, 0)
+    score = draw(preferences, rng, 2000).score
     assert np.argsort(score).tolist() == np.argsort(strengths).tolist()
 
 
@@ -136,9 +136,9 @@ def test_nothing_depends_on_the_order_of_models_or_votes():
     votes, _ = some_votes(6)
     shuffled = np.random.default_rng(1).permutation(len(votes.value))
     places = np.array([2, 0, 3, 1])
-    other = Preferences.of(4, places[votes.first[shuffled]], places[votes.second[shuffled]], votes.value[shuffled])
+    reordered = Preferences.of(4, places[votes.first[shuffled]], places[votes.second[shuffled]], votes.value[shuffled])
     plain = Preferences.of(4, votes.first, votes.second, votes.value)
-    assert infer(other).expected[2:][places] == pytest.approx(infer(plain).expected[2:], abs=1e-8)
+    assert infer(reordered).expected[2:][places] == pytest.approx(infer(plain).expected[2:], abs=1e-8)
 
 
 def test_what_is_no_vote_is_refused():
@@ -161,11 +161,11 @@ def test_the_length_is_taken_out():
     value = (rng.random(count) < chance).astype(float)
     plain = Preferences.joined(3, np.arange(count), first, second, value)
     controlled = Preferences.joined(3, np.arange(count), first, second, value, length=longer)
-    found = win_rates(controlled, np.random.default_rng(0), 500)
+    rates = win_rates(controlled, np.random.default_rng(0), 500)
     assert draw(plain, np.random.default_rng(0), 500).score.argmax() == 2
-    assert found.belief.order.tolist() == [0, 1, 2]
+    assert rates.belief.order.tolist() == [0, 1, 2]
     truth = 1 / (1 + np.exp(-1.5 * np.tanh(1)))
-    assert found.length[1] < truth < found.length[2]
+    assert rates.length[1] < truth < rates.length[2]
     assert np.isnan(win_rates(plain, np.random.default_rng(0), 500).length).all()
     turned = Preferences.joined(3, np.arange(count), second, first, 1 - value, length=-longer)
     assert infer(turned).expected[-3:] == pytest.approx(infer(controlled).expected[-3:], abs=1e-8)
@@ -177,7 +177,7 @@ def test_worth_is_that_of_many_draws():
     votes, _ = some_votes(6, count=120, models=3)
     judge = np.where(votes.value == 0.5, 0.0, 2 * votes.value - 1)
     judge = np.where(rng.random(120) < 0.3, -judge, judge)
-    told = Preferences(
+    preferences = Preferences(
         3, *(getattr(votes, name) for name in ("row", "first", "second", "value", "votes", "side")), judge[None]
     )
 
@@ -185,9 +185,9 @@ def test_worth_is_that_of_many_draws():
         values = draw(part, np.random.default_rng(0), 100_000).values
         return np.mean([np.var(values[:, a] - values[:, b]) for a, b in combinations(range(3), 2)])
 
-    expected = 120 * (spread(told.without_judges()) / spread(told) - 1)
+    expected = 120 * (spread(preferences.without_judges()) / spread(preferences) - 1)
     assert expected > 5
-    assert worth(told, 0) == pytest.approx(expected, rel=0.25)
+    assert worth(preferences, 0) == pytest.approx(expected, rel=0.25)
 
 
 def test_the_gain_of_a_vote_is_that_of_the_covariance_after_it():
@@ -197,17 +197,17 @@ def test_the_gain_of_a_vote_is_that_of_the_covariance_after_it():
     votes = Preferences(
         3, *(getattr(votes, name) for name in ("row", "first", "second", "value", "votes", "side")), judge[None]
     )
-    found, posterior = gains(votes, votes), infer(votes)
+    gains_found, posterior = gains(votes, votes), infer(votes)
     mean, normals = posterior.expected, zip(posterior.weights, posterior.means, posterior.covariances, strict=True)
     before = sum(w * (c + np.outer(m - mean, m - mean)) for w, m, c in normals)
-    said = [np.mean([*judge[votes.first == m], *-judge[votes.second == m]]) for m in range(3)]
+    judge_means = [np.mean([*judge[votes.first == m], *-judge[votes.second == m]]) for m in range(3)]
     for unit in (0, 7, 23):
         x = np.array([judge[unit], 0, 0, *(np.eye(3)[votes.first[unit]] - np.eye(3)[votes.second[unit]])])
         chance = 1 / (1 + np.exp(-x @ mean))
         after = np.linalg.inv(np.linalg.inv(before) + chance * (1 - chance) * np.outer(x, x))
         total = 0.0
         for a, b in combinations(range(3), 2):
-            difference = np.array([said[a] - said[b], 0, 0, *(1.5 * (np.eye(3)[a] - np.eye(3)[b]))])
+            difference = np.array([judge_means[a] - judge_means[b], 0, 0, *(1.5 * (np.eye(3)[a] - np.eye(3)[b]))])
             v, v_after = difference @ before @ difference, difference @ after @ difference
             total += (v - v_after) / v * np.exp(-((difference @ mean) ** 2) / (2 * v))
-        assert found[unit] == pytest.approx(total, rel=1e-6)
+        assert gains_found[unit] == pytest.approx(total, rel=1e-6)

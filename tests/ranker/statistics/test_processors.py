@@ -31,20 +31,24 @@ def drawn(seed):
     right = rng.random((models, rows)) < rng.uniform(0.4, 0.95, (models, 1))
     predicted = np.where(right, truth, rng.integers(classes, size=(models, rows)))
     strength = rng.gamma(2, 0.5, (models, rows)) if seed % 2 else None
-    known = np.repeat(rng.choice(rows, count, replace=False), rng.integers(1, 6, count))  # some rows again and again
-    answers = np.where(rng.random(len(known)) < 0.9, truth[known], rng.integers(classes, size=len(known)))
+    rows_known = np.repeat(
+        rng.choice(rows, count, replace=False), rng.integers(1, 6, count)
+    )  # some rows again and again
+    answers = np.where(
+        rng.random(len(rows_known)) < 0.9, truth[rows_known], rng.integers(classes, size=len(rows_known))
+    )
     decisions = []
     with pytest.MonkeyPatch.context() as patch:
-        where, taken = posterior_samples._State.where, posterior_samples._State.select
-        patch.setattr(posterior_samples._State, "where", lambda s, yes, to: decisions.append(yes) or where(s, yes, to))
-        patch.setattr(posterior_samples._State, "select", lambda s, these: decisions.append(these) or taken(s, these))
-        found = believe(fold(predicted, classes, strength=strength), known, answers)
-    draws = np.concatenate([found.worlds.weights, found.worlds.biases], axis=1)
+        plain, select = posterior_samples._State.where, posterior_samples._State.select
+        patch.setattr(posterior_samples._State, "where", lambda s, yes, to: decisions.append(yes) or plain(s, yes, to))
+        patch.setattr(posterior_samples._State, "select", lambda s, yes: decisions.append(yes) or select(s, yes))
+        beliefs = believe(fold(predicted, classes, strength=strength), rows_known, answers)
+    draws = np.concatenate([beliefs.worlds.weights, beliefs.worlds.biases], axis=1)
     return {
         "decisions": np.concatenate(decisions),
         "draws": draws,
-        "scores": found.accuracies,
-        "next": next_rows(found, goal="best" if seed % 3 else "order"),
+        "scores": beliefs.accuracies,
+        "next": next_rows(beliefs, goal="best" if seed % 3 else "order"),
     }
 
 
@@ -53,21 +57,21 @@ def in_a_process(folder, setting, seeds):
     file = folder / f"{setting}.npz"
     command = [sys.executable, "-W", "ignore", __file__, str(file), *map(str, seeds)]
     subprocess.run(command, env=kernels.environment(setting), check=True, capture_output=True, text=True)
-    with np.load(file, allow_pickle=False) as found:
-        return dict(found)
+    with np.load(file, allow_pickle=False) as arrays:
+        return dict(arrays)
 
 
 def compare(folder, setting, seeds):
     """The same proposals are accepted, the draws and the accuracies agree, and the same row is asked for."""
     if reason := kernels.missing(setting):
         pytest.skip(reason)
-    there = in_a_process(folder, setting, seeds)
+    other_draws = in_a_process(folder, setting, seeds)
     for seed in seeds:
-        here = drawn(seed)
+        own_draws = drawn(seed)
         for name in ("decisions", "next"):
-            assert (here[name] == there[f"{seed} {name}"]).all(), f"suite {seed}: {name}"
+            assert (own_draws[name] == other_draws[f"{seed} {name}"]).all(), f"suite {seed}: {name}"
         for name, tolerance in TOLERANCE.items():
-            assert np.abs(here[name] - there[f"{seed} {name}"]).max() < tolerance, f"suite {seed}: {name}"
+            assert np.abs(own_draws[name] - other_draws[f"{seed} {name}"]).max() < tolerance, f"suite {seed}: {name}"
 
 
 @pytest.mark.few(1)
@@ -85,5 +89,5 @@ def test_suites_are_drawn_alike_on_every_processor(tmp_path, setting):
 
 
 if __name__ == "__main__":
-    found = {f"{seed} {name}": value for seed in map(int, sys.argv[2:]) for name, value in drawn(seed).items()}
-    np.savez(sys.argv[1], allow_pickle=False, **found)
+    values = {f"{seed} {name}": value for seed in map(int, sys.argv[2:]) for name, value in drawn(seed).items()}
+    np.savez(sys.argv[1], allow_pickle=False, **values)

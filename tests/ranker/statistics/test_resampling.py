@@ -31,20 +31,20 @@ def answers(rng, models, rows, right=0.7):
 
 def statistics_of(metric, given_answers, targets):
     """(M, N, k)."""
-    return np.stack([metric.statistics(one, targets) for one in given_answers])
+    return np.stack([metric.statistics(predictions, targets) for predictions in given_answers])
 
 
 # intervals
 
 
-def interval(statistics, *given, **named):
+def interval(statistics, *flags, **options):
     """The interval of one model's value."""
-    return intervals(statistics[None], *given[:2], [(0,)], *given[2:], **named)[0]
+    return intervals(statistics[None], *flags[:2], [(0,)], *flags[2:], **options)[0]
 
 
-def interval_of_difference(statistics, *given, **named):
+def interval_of_difference(statistics, *flags, **options):
     """The interval of the first model's value minus the second's."""
-    return intervals(statistics, *given[:2], [(0, 1)], *given[2:], **named)[0]
+    return intervals(statistics, *flags[:2], [(0, 1)], *flags[2:], **options)[0]
 
 
 @pytest.mark.parametrize(("right", "rows"), [(0, 10), (7, 10), (10, 10), (28, 30), (150, 300)])
@@ -77,8 +77,8 @@ def test_intervals_have_a_width_without_a_wrong_answer(name):
     low, high = interval(statistics, metric.value, unseen, np.random.default_rng(0))
     assert 0.8 < low < 1 - 0.025
     assert high == pytest.approx(1)
-    both = np.stack([statistics, statistics])
-    low, high = interval_of_difference(both, metric.value, unseen, np.random.default_rng(0))
+    both_models = np.stack([statistics, statistics])
+    low, high = interval_of_difference(both_models, metric.value, unseen, np.random.default_rng(0))
     assert low < -0.025 < 0.025 < high
     assert low == pytest.approx(-high, abs=0.01)
 
@@ -103,12 +103,12 @@ def test_without_a_bound_there_is_no_interval():
     rng = np.random.default_rng(0)
     metric = metric_named("pearson")
     targets = rng.normal(size=100)
-    one, other = targets + rng.normal(size=(2, 100))
-    alike, enough = (np.where(np.arange(100) < count, other, one) for count in (APART - 1, APART))
-    for said, known in ((one, False), (alike, False), (enough, True)):
-        statistics = statistics_of(metric, [one, said], targets)
-        found = interval_of_difference(statistics, metric.value, metric.unseen(targets), rng)
-        assert np.isfinite(found).tolist() == [known, known]
+    first, second = targets + rng.normal(size=(2, 100))
+    alike, enough = (np.where(np.arange(100) < count, second, first) for count in (APART - 1, APART))
+    for predictions, is_defined in ((first, False), (alike, False), (enough, True)):
+        statistics = statistics_of(metric, [first, predictions], targets)
+        bounds = interval_of_difference(statistics, metric.value, metric.unseen(targets), rng)
+        assert np.isfinite(bounds).tolist() == [is_defined, is_defined]
     same = np.zeros((5, 5))
     assert np.isnan(interval(same, metric.value, None, rng)).all()
 
@@ -128,9 +128,9 @@ def test_two_models_are_drawn_together():
     """The interval of a difference is much narrower than those of two models that err on the same rows."""
     rng = np.random.default_rng(1)
     metric = metric_named("macro-f1", LABELS)
-    said, targets = answers(rng, 1, 400)
-    other = np.where(rng.random(400) < 0.03, targets, said[0])
-    statistics = statistics_of(metric, [said[0], other], targets)
+    predictions, targets = answers(rng, 1, 400)
+    other_predictions = np.where(rng.random(400) < 0.03, targets, predictions[0])
+    statistics = statistics_of(metric, [predictions[0], other_predictions], targets)
     low, high = interval_of_difference(statistics, metric.value, metric.unseen(targets), rng)
     least, most = interval(statistics[0], metric.value, metric.unseen(targets), rng)
     value = np.subtract(*metric.value(statistics.mean(axis=1)))
@@ -144,21 +144,23 @@ def test_intervals_from_shared_draws_are_those_of_each_alone(name, monkeypatch):
     """Of each model and of each difference, however few fit into memory; what has no interval alone has none here."""
     rng = np.random.default_rng(4)
     metric = metric_named(name, LABELS if name == "macro-f1" else ())
-    said, targets = answers(rng, 4, 200) if name == "macro-f1" else (rng.normal(size=(4, 200)), rng.normal(size=200))
-    said[3] = said[2]
-    statistics = statistics_of(metric, said, targets)
+    predictions, targets = (
+        answers(rng, 4, 200) if name == "macro-f1" else (rng.normal(size=(4, 200)), rng.normal(size=200))
+    )
+    predictions[3] = predictions[2]
+    statistics = statistics_of(metric, predictions, targets)
     wanted, unseen = [(0,), (2,), (0, 1), (2, 1), (2, 3)], metric.unseen(targets)
     alone = [
-        interval(statistics[which[0]], metric.value, unseen, rng, samples=40_000)
-        if len(which) == 1
-        else interval_of_difference(statistics[list(which)], metric.value, unseen, rng, samples=40_000)
-        for which in wanted
+        interval(statistics[pair[0]], metric.value, unseen, rng, samples=40_000)
+        if len(pair) == 1
+        else interval_of_difference(statistics[list(pair)], metric.value, unseen, rng, samples=40_000)
+        for pair in wanted
     ]
     for cells in (resampling.CELLS, 2 * 40_000):
         monkeypatch.setattr(resampling, "CELLS", cells)
-        found = intervals(statistics, metric.value, unseen, wanted, rng, samples=40_000)
-        np.testing.assert_allclose(found, alone, atol=0.005)
-    assert np.isnan(found[-1]).all() == (name == "pearson")
+        intervals_found = intervals(statistics, metric.value, unseen, wanted, rng, samples=40_000)
+        np.testing.assert_allclose(intervals_found, alone, atol=0.005)
+    assert np.isnan(intervals_found[-1]).all() == (name == "pearson")
 
 
 # clusters
@@ -169,44 +171,46 @@ def test_rows_that_are_there_twice_in_a_cluster_say_no_more(name):
     """Everything is as of the rows that are there once."""
     rng = np.random.default_rng(2)
     metric = metric_named(name, LABELS)
-    said, targets = answers(rng, 2, 30)
-    once = statistics_of(metric, said, targets)
+    predictions, targets = answers(rng, 2, 30)
+    once = statistics_of(metric, predictions, targets)
     twice, clusters = np.concatenate([once, once], axis=1), np.tile(rng.permutation(30), 2)
     unseen = metric.unseen(targets)
-    for function, more in ((interval_of_difference, (unseen,)), (swap_test, ())):
-        found = function(once, metric.value, *more, np.random.default_rng(0))
-        again = function(twice, metric.value, *more, np.random.default_rng(0), clusters)
-        np.testing.assert_allclose(found[0], again[0], atol=1e-9)
+    for function, arguments in ((interval_of_difference, (unseen,)), (swap_test, ())):
+        estimate = function(once, metric.value, *arguments, np.random.default_rng(0))
+        again = function(twice, metric.value, *arguments, np.random.default_rng(0), clusters)
+        np.testing.assert_allclose(estimate[0], again[0], atol=1e-9)
 
 
 def test_rows_in_another_order_say_the_same():
     """Also the draws are the same."""
     rng = np.random.default_rng(3)
     metric = metric_named("kappa", LABELS)
-    said, targets = answers(rng, 2, 30)
-    statistics, order = statistics_of(metric, said, targets), rng.permutation(30)
-    found = [
-        interval_of_difference(some, metric.value, metric.unseen(targets), np.random.default_rng(0))
-        for some in (statistics, statistics[:, order])
+    predictions, targets = answers(rng, 2, 30)
+    statistics, order = statistics_of(metric, predictions, targets), rng.permutation(30)
+    estimates = [
+        interval_of_difference(ordered, metric.value, metric.unseen(targets), np.random.default_rng(0))
+        for ordered in (statistics, statistics[:, order])
     ]
-    assert found[0] == pytest.approx(found[1], abs=1e-12)
+    assert estimates[0] == pytest.approx(estimates[1], abs=1e-12)
 
 
 # the test
 
 
-def slow_swap_p(metric, said, targets, clusters):
+def slow_swap_p(metric, predictions, targets, clusters):
     """By the definition: every way to exchange the answers of whole clusters."""
 
-    def distance(both):
-        return abs(np.subtract(*(metric.value(metric.statistics(one, targets).mean(axis=0)) for one in both)))
+    def distance(pair):
+        return abs(
+            np.subtract(*(metric.value(metric.statistics(predicted, targets).mean(axis=0)) for predicted in pair))
+        )
 
     groups = np.unique(clusters)
-    found = []
+    distances = []
     for swapped in itertools.product([False, True], repeat=len(groups)):
         exchange = np.isin(clusters, groups[list(swapped)])
-        found.append(distance(np.where(exchange, said[::-1], said)))
-    return float(np.mean(np.array(found) >= distance(said) - 1e-12))
+        distances.append(distance(np.where(exchange, predictions[::-1], predictions)))
+    return float(np.mean(np.array(distances) >= distance(predictions) - 1e-12))
 
 
 @pytest.mark.more
@@ -216,10 +220,10 @@ def test_all_ways_to_exchange_answers_are_counted(seed, name, clustered):
     """Beside a list of them."""
     rng = np.random.default_rng(seed)
     metric = metric_named(name, LABELS)
-    said, targets = answers(rng, 2, 9)
+    predictions, targets = answers(rng, 2, 9)
     clusters = rng.integers(5, size=9) if clustered else np.arange(9)
-    p, test = swap_test(statistics_of(metric, said, targets), metric.value, rng, clusters if clustered else None)
-    assert p == pytest.approx(slow_swap_p(metric, said, targets, clusters), abs=1e-12)
+    p, test = swap_test(statistics_of(metric, predictions, targets), metric.value, rng, clusters if clustered else None)
+    assert p == pytest.approx(slow_swap_p(metric, predictions, targets, clusters), abs=1e-12)
     assert test == "sign-flip"
 
 
@@ -244,8 +248,8 @@ def test_where_there_are_too_many_ways_some_are_drawn(monkeypatch):
     """Their p is near that of all, and never 0."""
     rng = np.random.default_rng(4)
     metric = metric_named("macro-f1", LABELS)
-    said, targets = answers(rng, 2, 14)
-    statistics = statistics_of(metric, said, targets)
+    predictions, targets = answers(rng, 2, 14)
+    statistics = statistics_of(metric, predictions, targets)
     expected, _ = swap_test(statistics, metric.value, rng)
     monkeypatch.setattr(resampling, "LISTED", 1)
     p, test = swap_test(statistics, metric.value, rng)
@@ -260,11 +264,11 @@ def test_equal_models_are_seldom_told_apart():
     """Of two that answer alike well, p is below 0.05 in at most 5 % of cases."""
     rng = np.random.default_rng(6)
     metric = metric_named("macro-f1", LABELS)
-    found = []
+    p_values = []
     for _ in range(300):
-        said, targets = answers(rng, 2, 40)
-        found.append(swap_test(statistics_of(metric, said, targets), metric.value, rng)[0])
-    assert 0.01 < np.mean(np.array(found) <= 0.05) < 0.085
+        predictions, targets = answers(rng, 2, 40)
+        p_values.append(swap_test(statistics_of(metric, predictions, targets), metric.value, rng)[0])
+    assert 0.01 < np.mean(np.array(p_values) <= 0.05) < 0.085
 
 
 # drawn probes
@@ -274,28 +278,28 @@ def test_probes_rank_by_the_metric():
     """Beside scikit-learn on the rows of each draw; a row without a truth is passed over."""
     rng = np.random.default_rng(7)
     metric = metric_named("macro-f1", LABELS)
-    said, targets = answers(rng, 3, 40)
+    predictions, targets = answers(rng, 3, 40)
     targets[:3] = -1
-    statistics = statistics_of(metric, said, targets)
+    statistics = statistics_of(metric, predictions, targets)
     draws = engine.draw_probes(rng, 40, 10, 60)
-    found = engine.simulate(statistics.swapaxes(1, 2), draws, np.ones(3, dtype=bool), derive(metric.value))
+    simulation = engine.simulate(statistics.swapaxes(1, 2), draws, np.ones(3, dtype=bool), derive(metric.value))
     points = np.zeros(3)
     for draw in draws:
-        shown = draw[targets[draw] >= 0]
+        judged = draw[targets[draw] >= 0]
         f1 = [
             sklearn.metrics.f1_score(
-                targets[shown],
-                one[shown],
-                labels=np.union1d(targets[shown], one[shown]),
+                targets[judged],
+                predicted[judged],
+                labels=np.union1d(targets[judged], predicted[judged]),
                 average="macro",
                 zero_division=0,
             )
-            for one in said
+            for predicted in predictions
         ]
         for p, (a, b) in enumerate(engine.pairs(3)):
             points[p] += 0.5 if abs(f1[a] - f1[b]) < 1e-12 else float(f1[a] > f1[b])
-    np.testing.assert_allclose(found.beats[:, 0], points / 60)
-    assert found.pairwise_accuracy.shape == (1, 60)
+    np.testing.assert_allclose(simulation.beats[:, 0], points / 60)
+    assert simulation.pairwise_accuracy.shape == (1, 60)
 
 
 def test_of_one_statistic_probes_are_those_of_means():
@@ -303,7 +307,7 @@ def test_of_one_statistic_probes_are_those_of_means():
     rng = np.random.default_rng(8)
     outcomes = (rng.random((4, 1, 50)) < 0.7).astype(float)
     draws, decided = engine.draw_probes(rng, 50, 10, 200), np.ones(6, dtype=bool)
-    plain, derived = (engine.simulate(outcomes, draws, decided, *more) for more in ((), (derive(first),)))
+    plain, derived = (engine.simulate(outcomes, draws, decided, *options) for options in ((), (derive(first),)))
     np.testing.assert_array_equal(plain.beats, derived.beats)
 
 
@@ -330,9 +334,9 @@ def test_memory_is_bounded(monkeypatch):
     """Blocks of draws stay within `CELLS` numbers, a handful at a time, and the numbers found do not change much."""
     rng = np.random.default_rng(9)
     metric = metric_named("macro-f1", LABELS)
-    said, targets = answers(rng, 4, 3_000)
-    statistics, unseen = statistics_of(metric, said, targets), metric.unseen(targets)
-    whole = interval_of_difference(statistics[:2], metric.value, unseen, rng)
+    predictions, targets = answers(rng, 4, 3_000)
+    statistics, unseen = statistics_of(metric, predictions, targets), metric.unseen(targets)
+    interval_of_all = interval_of_difference(statistics[:2], metric.value, unseen, rng)
     monkeypatch.setattr(resampling, "CELLS", 2**17)
     tracemalloc.start()
     parts = interval_of_difference(statistics[:2], metric.value, unseen, rng)
@@ -340,5 +344,5 @@ def test_memory_is_bounded(monkeypatch):
     swap_test(statistics[:2], metric.value, rng)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert parts == pytest.approx(whole, abs=0.003)
+    assert parts == pytest.approx(interval_of_all, abs=0.003)
     assert peak < 8 * (5 * 2**17 + 6 * statistics.size)

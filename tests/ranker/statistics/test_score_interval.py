@@ -16,10 +16,10 @@ Z95 = 1.959963984540054
 
 def slow_z(better, worse, rows, delta):
     """By the definition: the law of the rows that is most probable under delta, found by search."""
-    both = rows - better - worse
+    ties = rows - better - worse
 
     def unlikely(q):  # the shares of rows that the second, the first, and neither alone has right
-        shares = (better, q + delta), (worse, q), (both, 1 - 2 * q - delta)
+        shares = (better, q + delta), (worse, q), (ties, 1 - 2 * q - delta)
         return -sum(count * math.log(max(share, 1e-300)) for count, share in shares if count)
 
     low, high = max(0.0, -delta), (1 - delta) / 2
@@ -81,7 +81,7 @@ def test_the_general_law_is_the_most_probable_one():
     def unlikely(masses):
         return -np.log(masses[:-1]).sum()
 
-    found = scipy.optimize.minimize(
+    minimum = scipy.optimize.minimize(
         unlikely,
         np.full(7, 1 / 7),
         bounds=[(1e-9, 1)] * 6 + [(0, 1)],
@@ -89,7 +89,7 @@ def test_the_general_law_is_the_most_probable_one():
         method="SLSQP",
         options={"ftol": 1e-15, "maxiter": 1000},
     )
-    variance = 6 * found.x @ residuals**2
+    variance = 6 * minimum.x @ residuals**2
     assert (residuals[:-1].sum() - HALF) / math.sqrt(variance) == pytest.approx(critical, abs=1e-4)
 
 
@@ -99,8 +99,8 @@ def coverage(rows, shares):
     All tables of the rows are counted, none is drawn.
     """
     better, worse = (side.ravel() for side in np.mgrid[: rows + 1, : rows + 1])
-    there = better + worse <= rows
-    better, worse = better[there], worse[there]
+    possible = better + worse <= rows
+    better, worse = better[possible], worse[possible]
     ends = {pair: of_counts(*pair, rows, Z95) for pair in zip(better.tolist(), worse.tolist(), strict=True)}
     low, high = np.array([ends[pair] for pair in zip(better.tolist(), worse.tolist(), strict=True)]).T
     ways = gammaln(rows + 1) - gammaln(better + 1) - gammaln(worse + 1) - gammaln(rows - better - worse + 1)

@@ -10,7 +10,7 @@ from ranker.statistics import significance
 from ranker.statistics.significance import holm, mcnemar, sign_flip
 
 GRADED = st.sampled_from([-1.0, -0.75, -0.5, -1 / 3, 0.0, 0.0, 0.25, 1 / 3, 0.5, 2 / 3, 1.0, 2.0])
-SUMS = st.lists(GRADED, max_size=9) | st.lists(st.floats(-3, 3).map(lambda one: round(one, 6)), max_size=9)
+SUMS = st.lists(GRADED, max_size=9) | st.lists(st.floats(-3, 3).map(lambda value: round(value, 6)), max_size=9)
 NEVER = None
 """In place of a generator, where nothing is to be drawn."""
 
@@ -139,10 +139,10 @@ def test_holm_by_hand():
 def test_holm_rejects_as_holm_did(p, level):
     """Going up from the smallest p, each is held against level / (tests left), until one fails."""
     rejected = set()
-    for left, at in zip(range(len(p), 0, -1), sorted(range(len(p)), key=p.__getitem__), strict=True):
-        if p[at] * left > level:
+    for left, place in zip(range(len(p), 0, -1), sorted(range(len(p)), key=p.__getitem__), strict=True):
+        if p[place] * left > level:
             break
-        rejected.add(at)
+        rejected.add(place)
     adjusted = holm(np.array(p))
     assert set(np.flatnonzero(adjusted <= level).tolist()) == rejected
     assert (adjusted >= p).all()

@@ -2,14 +2,7 @@ import numpy as np
 import pytest
 
 from ranker.statistics.patterns import fold
-from ranker.statistics.stopping import (
-    BEHIND,
-    MARGIN,
-    PROBABLE,
-    answer_probability,
-    evidence_against_vote,
-    raises_alarm,
-)
+from ranker.statistics.stopping import BEHIND, MARGIN, PROBABLE, answer_probability, evidence_against_vote, raises_alarm
 from ranker.statistics.vote import VoteEvidence, believe, draw
 
 NONE = np.zeros(0, dtype=np.int64)
@@ -27,10 +20,10 @@ def test_labels_fall_behind_as_the_definition_says():
     for _ in range(20):
         classes, size = int(rng.integers(2, 5)), int(rng.integers(0, 9))
         labels, chances = rng.integers(classes, size=size), rng.uniform(0.05, 1, size)
-        found, expected = evidence_against_vote(chances, labels, classes), 1.0
+        evidence, expected = evidence_against_vote(chances, labels, classes), 1.0
         for k, label in enumerate(labels):
             expected *= (labels[:k].tolist().count(label) + 1) / (k + classes) / chances[k]
-            assert found[k] == pytest.approx(expected)
+            assert evidence[k] == pytest.approx(expected)
 
 
 def test_an_alarm_is_rare_where_the_vote_is_right():
@@ -62,12 +55,12 @@ def test_an_alarm_stays():
 
 def test_the_chances_of_all_answers_sum_to_one():
     """Before it is given, an answer has the probability that the worlds give it on average, noise included."""
-    found = believe(fold(np.array([[0, 1, 2, -1], [0, 0, 1, 2]]), 3), np.array([1]), np.array([1]), 0.3)
-    chances = [answer_probability(found, 2, label) for label in range(3)]
+    belief = believe(fold(np.array([[0, 1, 2, -1], [0, 0, 1, 2]]), 3), np.array([1]), np.array([1]), 0.3)
+    chances = [answer_probability(belief, 2, label) for label in range(3)]
     assert sum(chances) == pytest.approx(1.0, abs=1e-5)
     assert min(chances) >= 0.1
-    (at,) = np.flatnonzero(found.candidates == found.patterns.pattern_of_row[2])
-    assert chances == pytest.approx(found.answers[:, :, at].mean(axis=1).tolist(), abs=1e-5)
+    (place,) = np.flatnonzero(belief.candidates == belief.patterns.pattern_of_row[2])
+    assert chances == pytest.approx(belief.answers[:, :, place].mean(axis=1).tolist(), abs=1e-5)
 
 
 def test_more_answers_are_wanted_the_closer_the_best_two_are():

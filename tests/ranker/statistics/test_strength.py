@@ -29,9 +29,9 @@ def test_models_that_give_labels_alone_or_nothing_are_as_sure_of_each_row():
     alone = np.eye(3)[[[0, 1, 1, 0], [0, 2, 2, 2]]]
     assert (Pool(alone, silence=True).strength[alone[:, :, 2] == 0] == 1).all()
     assert (Pool(np.full((1, 3, 2), 0.5)).strength == 1).all()
-    some = np.array([[[0.9, 0.1, 0.0], [0.6, 0.4, 0.0], [0.0, 0.0, 1.0]]])
+    probs = np.array([[[0.9, 0.1, 0.0], [0.6, 0.4, 0.0], [0.0, 0.0, 1.0]]])
     odds = np.log([9, 1.5])
-    assert Pool(some, silence=True).strength[0, :2] == pytest.approx(odds / odds.mean())
+    assert Pool(probs, silence=True).strength[0, :2] == pytest.approx(odds / odds.mean())
 
 
 def test_a_row_on_which_a_model_is_far_surer_than_elsewhere_does_not_decide_all():

@@ -34,7 +34,7 @@ def cases(draw):
     )
 
 
-def right_in_worlds(predicted, classes, rows, labels, noise, found, sure):
+def right_in_worlds(predicted, classes, rows, labels, noise, belief, sure):
     """(S, N, M) how probable it is, in each world, that each model is right on each row, loop by loop."""
     models, size = predicted.shape
     right = np.zeros((S, size, models))
@@ -43,8 +43,8 @@ def right_in_worlds(predicted, classes, rows, labels, noise, found, sure):
             odds = np.array(
                 [
                     np.exp(
-                        found.worlds.biases[i, c]
-                        + sum(found.worlds.weights[i, m] * sure[m, r] * (predicted[m, r] == c) for m in range(models))
+                        belief.worlds.biases[i, c]
+                        + sum(belief.worlds.weights[i, m] * sure[m, r] * (predicted[m, r] == c) for m in range(models))
                     )
                     for c in range(classes)
                 ]
@@ -57,11 +57,11 @@ def right_in_worlds(predicted, classes, rows, labels, noise, found, sure):
     return right
 
 
-def with_second_opinion(predicted, classes, rows, labels, noise, found, right, accuracies):
+def with_second_opinion(predicted, classes, rows, labels, noise, belief, right, accuracies):
     """(S, M) accuracies moved to what confusion matrices say of the mean labels where models are trusted, in loops."""
     models, size = predicted.shape
-    trusting = ~found.worlds.apart
-    values, apart = accuracies.copy(), np.flatnonzero(found.worlds.apart)
+    trusting = ~belief.worlds.apart
+    values, apart = accuracies.copy(), np.flatnonzero(belief.worlds.apart)
     if 1 < len(apart) < trusting.sum():
         means = values[apart].mean(axis=0)
         noise_of_means = np.mean([values[apart, m].var(ddof=1) for m in range(models)]) / len(apart)
@@ -70,7 +70,7 @@ def with_second_opinion(predicted, classes, rows, labels, noise, found, right, a
             values[apart, m] -= shrunk * (means[m] - means.mean())
     if not trusting.any():
         return values
-    label_of = found_labels(predicted, classes, rows, labels, noise, found, trusting)
+    label_of = found_labels(predicted, classes, rows, labels, noise, belief, trusting)
     confusion = np.full((models, classes, classes + 1), 1 / (classes + 1))
     for m in range(models):
         for r in range(size):
@@ -90,26 +90,26 @@ def with_second_opinion(predicted, classes, rows, labels, noise, found, right, a
     return values
 
 
-def found_labels(predicted, classes, rows, labels, noise, found, trusting):
+def found_labels(predicted, classes, rows, labels, noise, belief, trusting):
     """(N, C) how probable each label is, over the worlds that trust the models."""
     everyone = np.repeat(np.arange(classes)[:, None], predicted.shape[1], axis=1)  # a model for each label
     size = len(predicted)
-    own = [predicted[m] for m in range(size)]
+    own_predictions = [predicted[m] for m in range(size)]
     of_label = np.zeros((predicted.shape[1], classes))
     for c in range(classes):
-        weights = np.concatenate([found.worlds.weights, np.zeros((S, 1))], axis=1)
-        worlds = dataclasses.replace(found.worlds, weights=weights)
-        judged = dataclasses.replace(found, worlds=worlds)
-        sure = np.concatenate([found_strength(found, predicted), np.ones((1, predicted.shape[1]))])
-        right = right_in_worlds(np.stack([*own, everyone[c]]), classes, rows, labels, noise, judged, sure)
+        weights = np.concatenate([belief.worlds.weights, np.zeros((S, 1))], axis=1)
+        worlds = dataclasses.replace(belief.worlds, weights=weights)
+        judged = dataclasses.replace(belief, worlds=worlds)
+        sure = np.concatenate([found_strength(belief, predicted), np.ones((1, predicted.shape[1]))])
+        right = right_in_worlds(np.stack([*own_predictions, everyone[c]]), classes, rows, labels, noise, judged, sure)
         of_label[:, c] = right[trusting, :, size].mean(axis=0)
     return of_label
 
 
-def found_strength(found, predicted):
+def found_strength(belief, predicted):
     """(M, N) how sure the models are of their labels, from the patterns."""
-    strength = found.patterns.strength
-    return np.ones(predicted.shape) if strength is None else strength[found.patterns.pattern_of_row].T
+    strength = belief.patterns.strength
+    return np.ones(predicted.shape) if strength is None else strength[belief.patterns.pattern_of_row].T
 
 
 @settings(max_examples=60)
@@ -119,14 +119,14 @@ def test_accuracies_and_probabilities_are_those_of_the_definition(case):
     over rows and of one row more on which models differ."""
     predicted, classes, rows, labels = case
     sure = np.random.default_rng(0).integers(0, 9, size=predicted.shape) / 4
-    found = believe(fold(predicted, classes, strength=sure), rows, labels, 0.1, worlds=S)
-    right = right_in_worlds(*case, 0.1, found, sure)
+    belief = believe(fold(predicted, classes, strength=sure), rows, labels, 0.1, worlds=S)
+    right = right_in_worlds(*case, 0.1, belief, sure)
     accuracies = right.mean(axis=1)
-    assert found.accuracies == pytest.approx(accuracies, abs=1e-5)
-    values = with_second_opinion(*case, 0.1, found, right, accuracies)
-    assert found.values == pytest.approx(values, abs=1e-4)
-    assert found.score == pytest.approx(found.values.mean(axis=0), abs=1e-8)
-    better, size = found.better, predicted.shape[1]
+    assert belief.accuracies == pytest.approx(accuracies, abs=1e-5)
+    values = with_second_opinion(*case, 0.1, belief, right, accuracies)
+    assert belief.values == pytest.approx(values, abs=1e-4)
+    assert belief.score == pytest.approx(belief.values.mean(axis=0), abs=1e-8)
+    better, size = belief.better, predicted.shape[1]
     for a in range(len(predicted)):
         for b in range(len(predicted)):
             if (predicted[a] == predicted[b]).all():
@@ -135,18 +135,18 @@ def test_accuracies_and_probabilities_are_those_of_the_definition(case):
             says = (predicted[[a, b]] >= 0).mean()
             differ = says - ((predicted[a] == predicted[b]) & (predicted[a] >= 0)).mean()
             apart = (right[:, :, a] - right[:, :, b]).var(axis=1).mean() + differ / size
-            assert found.difference_variance[a, b] == pytest.approx(apart, abs=1e-4)
+            assert belief.difference_variance[a, b] == pytest.approx(apart, abs=1e-4)
             if apart > 1e-4:
-                lead = found.values[:, a] - found.values[:, b]
+                lead = belief.values[:, a] - belief.values[:, b]
                 expected = np.clip(norm.cdf(lead / np.sqrt(apart / size)).mean(), 0.5 / S, 1 - 0.5 / S)
                 assert better[a, b] == pytest.approx(expected, abs=2e-2)
 
 
 def test_one_row_tells_little_of_the_domain():
     """Where one row is all of the pool, and it is labelled, the model that is right on it may yet be the worse one."""
-    found = believe(fold(np.array([[0], [1], [0]]), 2), np.array([0]), np.array([0]))
-    assert 0.6 < found.better[0, 1] < norm.cdf(1.0)
-    assert found.better[0, 2] == 0.5
+    belief = believe(fold(np.array([[0], [1], [0]]), 2), np.array([0]), np.array([0]))
+    assert 0.6 < belief.better[0, 1] < norm.cdf(1.0)
+    assert belief.better[0, 2] == 0.5
 
 
 @settings(max_examples=60)
@@ -155,16 +155,16 @@ def test_it_says_what_a_posterior_says(case):
     """Two models' chances sum to 1, those of being best too, and each expected accuracy lies in its interval."""
     predicted, classes, rows, labels = case
     beliefs = believe(fold(predicted, classes), rows, labels, worlds=S)
-    found = drawn(beliefs)
-    better, (low, high) = found.beats(), found.interval()
-    assert found.score == pytest.approx(beliefs.score, abs=1e-8)
+    draws = drawn(beliefs)
+    better, (low, high) = draws.beats(), draws.interval()
+    assert draws.score == pytest.approx(beliefs.score, abs=1e-8)
     assert better + better.T == pytest.approx(np.ones_like(better))
-    assert found.best().sum() == pytest.approx(1.0)
-    assert found.values.shape == (DOMAINS * S, len(predicted))
-    assert (low <= found.score + 0.05).all()
-    assert (high >= found.score - 0.05).all()
-    assert found.within(9.0) == pytest.approx(1.0)
-    assert found.within(0.0) <= found.within(0.1)
+    assert draws.best().sum() == pytest.approx(1.0)
+    assert draws.values.shape == (DOMAINS * S, len(predicted))
+    assert (low <= draws.score + 0.05).all()
+    assert (high >= draws.score - 0.05).all()
+    assert draws.within(9.0) == pytest.approx(1.0)
+    assert draws.within(0.0) <= draws.within(0.1)
 
 
 @pytest.mark.more
@@ -175,18 +175,18 @@ def test_the_order_of_labels_and_models_changes_nothing(case, seed):
     predicted, classes, rows, labels = case
     rng = np.random.default_rng(seed)
     order, models = rng.permutation(len(rows)), rng.permutation(len(predicted))
-    found = believe(fold(predicted, classes), rows, labels, worlds=S)
+    belief = believe(fold(predicted, classes), rows, labels, worlds=S)
     again = believe(fold(predicted, classes), rows[order], labels[order], worlds=S)
-    assert (again.accuracies == found.accuracies).all()
-    assert (again.better == found.better).all()
-    assert (drawn(again).best() == drawn(found).best()).all()
+    assert (again.accuracies == belief.accuracies).all()
+    assert (again.better == belief.better).all()
+    assert (drawn(again).best() == drawn(belief).best()).all()
     for home in (None, rng.choice([0.5, 0.7, np.nan], len(predicted))):
-        found, moved = (
+        belief, moved = (
             believe(fold(predicted[listed], classes, in_domain=None if home is None else home[listed]), rows, labels)
             for listed in (np.arange(len(predicted)), models)
         )
-        assert moved.score == pytest.approx(found.score[models], abs=1e-5)
-        assert moved.better == pytest.approx(found.better[np.ix_(models, models)], abs=1e-3)
+        assert moved.score == pytest.approx(belief.score[models], abs=1e-5)
+        assert moved.better == pytest.approx(belief.better[np.ix_(models, models)], abs=1e-3)
 
 
 def test_accuracy_at_home_counts_until_labels_say_otherwise():
@@ -206,11 +206,11 @@ def test_only_differences_at_home_count():
     """Accuracies that are all higher say the same, and equal ones, or one alone, leave all models level."""
     predicted = np.random.default_rng(0).integers(3, size=(3, 50))
     home = np.array([0.5, 0.625, 0.75])
-    first, second = (believe(fold(predicted, 3, in_domain=known), NONE, NONE) for known in (home, home + 0.25))
+    first, second = (believe(fold(predicted, 3, in_domain=in_domain), NONE, NONE) for in_domain in (home, home + 0.25))
     assert (first.score == second.score).all()
     level = [
-        believe(fold(predicted, 3, in_domain=np.array(known)), NONE, NONE).score
-        for known in ([0.5] * 3, [0.75, np.nan, np.nan])
+        believe(fold(predicted, 3, in_domain=np.array(in_domain)), NONE, NONE).score
+        for in_domain in ([0.5] * 3, [0.75, np.nan, np.nan])
     ]
     assert (level[0] == level[1]).all()
 
@@ -226,30 +226,30 @@ def test_another_row_of_the_same_pattern_says_the_same():
 def test_two_equal_models_are_level():
     """Each is as good as the other in every world, they share what they win, and a third is told apart from both."""
     rng = np.random.default_rng(0)
-    one, other = rng.integers(2, size=(2, 60))
-    rows = np.flatnonzero(one != other)[:8]
-    found = believe(fold(np.stack([one, other, one]), 2), rows, one[rows])
-    assert found.better[0, 2] == 0.5
-    assert found.score[0] == pytest.approx(found.score[2], abs=1e-9)
-    assert drawn(found).best()[0] == drawn(found).best()[2]
-    assert drawn(found).best()[0] > 0.4
-    assert found.better[0, 1] == pytest.approx(found.better[2, 1], abs=1e-9)
-    assert found.better[0, 1] > 0.9
-    assert drawn(found).within(0.0) > 0.9
+    first, second = rng.integers(2, size=(2, 60))
+    rows = np.flatnonzero(first != second)[:8]
+    belief = believe(fold(np.stack([first, second, first]), 2), rows, first[rows])
+    assert belief.better[0, 2] == 0.5
+    assert belief.score[0] == pytest.approx(belief.score[2], abs=1e-9)
+    assert drawn(belief).best()[0] == drawn(belief).best()[2]
+    assert drawn(belief).best()[0] > 0.4
+    assert belief.better[0, 1] == pytest.approx(belief.better[2, 1], abs=1e-9)
+    assert belief.better[0, 1] > 0.9
+    assert drawn(belief).within(0.0) > 0.9
 
 
 def test_one_model_is_the_best():
     """There is nobody to lose to, and its accuracy is what its labels say."""
-    found = believe(fold(np.zeros((1, 50), dtype=int), 2), np.arange(20), np.array([0] * 15 + [1] * 5))
-    assert (found.better.tolist(), drawn(found).best().tolist(), drawn(found).within(0.0)) == ([[0.5]], [1.0], 1.0)
-    assert 0.6 < found.score[0] < 0.85
+    belief = believe(fold(np.zeros((1, 50), dtype=int), 2), np.arange(20), np.array([0] * 15 + [1] * 5))
+    assert (belief.better.tolist(), drawn(belief).best().tolist(), drawn(belief).within(0.0)) == ([[0.5]], [1.0], 1.0)
+    assert 0.6 < belief.score[0] < 0.85
 
 
 def test_one_row_is_a_pool():
     """With its label, the model that has it right leads, and hardly can be sure of it."""
-    found = believe(fold(np.array([[0], [1]]), 2), np.array([0]), np.array([1]))
-    assert 0.5 < found.better[1, 0] <= 1 - 0.5 / 500
-    assert found.score[1] > found.score[0]
+    belief = believe(fold(np.array([[0], [1]]), 2), np.array([0]), np.array([1]))
+    assert 0.5 < belief.better[1, 0] <= 1 - 0.5 / 500
+    assert belief.score[1] > belief.score[0]
 
 
 def test_a_pool_whose_rows_are_all_labelled_is_counted():
@@ -267,14 +267,14 @@ def crowd(share, last):
     """(6, 200) the predictions of six models that say what one of them says on such shares of the rows."""
     rng = np.random.default_rng(0)
     first = rng.integers(2, size=200)
-    return np.stack([first, *(np.where(rng.random(200) < one, first, 1 - first) for one in [share] * 4 + [last])])
+    return np.stack([first, *(np.where(rng.random(200) < p, first, 1 - first) for p in [share] * 4 + [last])])
 
 
 def test_without_a_label_agreement_decides():
     """Models that agree are expected to be better than one that agrees less, and nothing is sure."""
-    found = believe(fold(crowd(0.9, 0.75), 2), NONE, NONE)
-    assert found.score[5] < min(found.score[:5])
-    assert 0.55 < found.better[0, 5] < 0.99
+    belief = believe(fold(crowd(0.9, 0.75), 2), NONE, NONE)
+    assert belief.score[5] < min(belief.score[:5])
+    assert 0.55 < belief.better[0, 5] < 0.99
 
 
 def test_noise_between_worlds_that_trust_no_model_is_shrunk_and_their_mean_stays():
@@ -289,8 +289,8 @@ def test_noise_between_worlds_that_trust_no_model_is_shrunk_and_their_mean_stays
 @pytest.mark.parametrize("shares", [(0.97, 0.5), (0.7, 0.6)])
 def test_where_models_agree_too_unevenly_or_too_rarely_nothing_is_believed_before_labels_speak(shares):
     """Five that say nearly the same may share a shortcut: they are as likely to be the worse ones."""
-    found = believe(fold(crowd(*shares), 2), NONE, NONE)
-    assert 0.45 < found.better[0, 5] < 0.55
+    belief = believe(fold(crowd(*shares), 2), NONE, NONE)
+    assert 0.45 < belief.better[0, 5] < 0.55
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -301,8 +301,8 @@ def test_no_single_answer_rules_a_model_out(seed):
     predicted = np.where(rng.random((4, 200)) < [[0.98], [0.8], [0.7], [0.6]], labels, 1 - labels)
     rows = np.flatnonzero((predicted[0] == labels) & (predicted[1:] != labels).any(axis=0))[:12]
     for wrong in range(12):
-        told = np.where(np.arange(12) == wrong, 1 - labels[rows], labels[rows])
-        assert drawn(believe(fold(predicted, 2), rows, told)).best()[0] > 0.4
+        answers = np.where(np.arange(12) == wrong, 1 - labels[rows], labels[rows])
+        assert drawn(believe(fold(predicted, 2), rows, answers)).best()[0] > 0.4
 
 
 def test_the_outlook_parts_what_answers_lower_from_what_they_do_not():
@@ -322,14 +322,16 @@ def test_the_outlook_parts_what_answers_lower_from_what_they_do_not():
 def test_the_expected_fall_of_a_variance_is_that_of_the_definition():
     """The variance of the expected difference over answers and rows, row by row."""
     rng = np.random.default_rng(0)
-    found = believe(fold(rng.integers(2, size=(3, 12)), 2), np.array([0, 5]), np.array([1, 0]), 0.05, worlds=S)
-    lead = found.accuracies[:, 0] - found.accuracies[:, 1]
+    belief = believe(fold(rng.integers(2, size=(3, 12)), 2), np.array([0, 5]), np.array([1, 0]), 0.05, worlds=S)
+    lead = belief.accuracies[:, 0] - belief.accuracies[:, 1]
     falls = []
     for row in set(range(12)) - {0, 5}:
-        (at,) = np.flatnonzero(found.candidates == found.patterns.pattern_of_row[row])
-        chances = found.answers[:, :, at].astype(float)
-        falls.append(sum(one.mean() * (one @ lead / one.sum() - lead.mean()) ** 2 for one in chances))
-    assert found.variance_reduction(found.unanswered[found.candidates])[0, 1] == pytest.approx(np.mean(falls), rel=1e-4)
+        (place,) = np.flatnonzero(belief.candidates == belief.patterns.pattern_of_row[row])
+        chances = belief.answers[:, :, place].astype(float)
+        falls.append(sum(worlds.mean() * (worlds @ lead / worlds.sum() - lead.mean()) ** 2 for worlds in chances))
+    assert belief.variance_reduction(belief.unanswered[belief.candidates])[0, 1] == pytest.approx(
+        np.mean(falls), rel=1e-4
+    )
 
 
 @settings(max_examples=30)
@@ -341,7 +343,7 @@ def test_draws_of_a_metric_are_those_of_the_definition(case):
     beliefs = believe(fold(predicted, classes), rows, labels, 0.1, worlds=S)
     by_label = MetricByLabel(metric.by_label(), metric.value)
     kinds = list(beliefs.label_shares(by_label))
-    found = draw_values(kinds, by_label, np.random.default_rng(1))
+    values = draw_values(kinds, by_label, np.random.default_rng(1))
     rng, sums, total = np.random.default_rng(1), np.zeros((S, len(predicted), 3 * classes)), np.zeros(S)
     for predictions, counts, probable in kinds:
         weights = rng.standard_gamma(counts, (S, len(counts)))
@@ -352,7 +354,7 @@ def test_draws_of_a_metric_are_those_of_the_definition(case):
                     answers = predictions[row]
                     statistics = metric.statistics(answers, np.full(len(answers), label))
                     sums[world] += weights[world, row] * probable[label, world, row] * statistics
-    np.testing.assert_allclose(found, metric.value(sums / total[:, None, None]), atol=1e-6)
+    np.testing.assert_allclose(values, metric.value(sums / total[:, None, None]), atol=1e-6)
 
 
 @pytest.mark.more
@@ -365,9 +367,9 @@ def test_expected_accuracy_is_that_of_the_vote(case):
     accuracy = metric_named("accuracy", tuple("abc"[:classes]))
     by_label = MetricByLabel(accuracy.by_label(), accuracy.value)
     kinds = list(beliefs.label_shares(by_label))
-    found = np.mean([draw_values(kinds, by_label, np.random.default_rng(seed)) for seed in range(200)], axis=0)
+    mean = np.mean([draw_values(kinds, by_label, np.random.default_rng(seed)) for seed in range(200)], axis=0)
     right = right_in_worlds(*case, 0.1, beliefs, np.ones(predicted.shape))
-    np.testing.assert_allclose(found, right.mean(axis=1), atol=0.15)  # a mean of 200 draws, of up to 8 rows
+    np.testing.assert_allclose(mean, right.mean(axis=1), atol=0.15)  # a mean of 200 draws, of up to 8 rows
     assert drawn(beliefs, accuracy).values.shape == (S, len(predicted))
 
 
@@ -378,12 +380,12 @@ def test_many_labels_and_models_read_fewer_worlds(monkeypatch):
     predicted = np.where(rng.random((3, 200)) < np.array([[0.9], [0.7], [0.4]]), truth, rng.integers(4, size=(3, 200)))
     metric, rows = metric_named("macro-f1", tuple("abcd")), np.arange(20)
     beliefs = believe(fold(predicted, 4), rows, truth[rows])
-    whole = drawn(beliefs, metric)
+    drawn_in_full = drawn(beliefs, metric)
     monkeypatch.setattr("ranker.statistics.vote.METRIC_CELLS", 3 * 5 * 4 * 50)
     fewer = drawn(beliefs, metric)
-    assert (len(whole.values), len(fewer.values)) == (500, 50)
-    assert fewer.expected == pytest.approx(whole.expected, abs=0.03)
-    assert whole.leader == fewer.leader == 0
+    assert (len(drawn_in_full.values), len(fewer.values)) == (500, 50)
+    assert fewer.expected == pytest.approx(drawn_in_full.expected, abs=0.03)
+    assert drawn_in_full.leader == fewer.leader == 0
 
 
 def test_the_outlook_of_a_metric_parts_its_spread_as_that_of_accuracies():
@@ -392,11 +394,11 @@ def test_the_outlook_of_a_metric_parts_its_spread_as_that_of_accuracies():
     truth = rng.integers(2, size=300)
     predicted = np.where(rng.random((4, 300)) < np.array([[0.9], [0.8], [0.7], [0.5]]), truth, 1 - truth)
     beliefs = believe(fold(predicted, 2), np.arange(10), truth[:10])
-    found, plain = drawn(beliefs, metric_named("mcc", ("no", "yes"))), drawn(beliefs)
-    outlook, of_accuracy = found.outlook, plain.outlook
-    assert outlook.mean == pytest.approx(found.expected)
-    assert outlook.reducible + outlook.lasting == pytest.approx(np.cov(found.values.T, bias=True))
-    shares = [np.trace(one.lasting) / np.trace(one.lasting + one.reducible) for one in (outlook, of_accuracy)]
+    draws, plain = drawn(beliefs, metric_named("mcc", ("no", "yes"))), drawn(beliefs)
+    outlook, of_accuracy = draws.outlook, plain.outlook
+    assert outlook.mean == pytest.approx(draws.expected)
+    assert outlook.reducible + outlook.lasting == pytest.approx(np.cov(draws.values.T, bias=True))
+    shares = [np.trace(o.lasting) / np.trace(o.lasting + o.reducible) for o in (outlook, of_accuracy)]
     assert shares[0] == pytest.approx(shares[1])
     assert (outlook.gain, outlook.most) == (of_accuracy.gain, of_accuracy.most)
 
@@ -407,9 +409,9 @@ def test_draws_of_accuracies_have_the_covariance_of_worlds_and_rows():
     truth = rng.integers(2, size=120)
     predicted = np.where(rng.random((3, 120)) < np.array([[0.9], [0.7], [0.6]]), truth, 1 - truth)
     beliefs = believe(fold(predicted, 2), np.arange(8), truth[:8])
-    found = draw(VoteEvidence(beliefs), np.random.default_rng(0), 40_000)
-    assert found.values.shape == (40_000, 3)
-    assert found.expected == pytest.approx(beliefs.values.mean(axis=0), abs=1e-9)
+    draws = draw(VoteEvidence(beliefs), np.random.default_rng(0), 40_000)
+    assert draws.values.shape == (40_000, 3)
+    assert draws.expected == pytest.approx(beliefs.values.mean(axis=0), abs=1e-9)
     total = np.cov(beliefs.values.T, bias=True) + beliefs.covariance / 120
-    assert np.cov(found.values.T) == pytest.approx(total, rel=0.05, abs=2e-5)
+    assert np.cov(draws.values.T) == pytest.approx(total, rel=0.05, abs=2e-5)
     assert draw(VoteEvidence(beliefs), np.random.default_rng(0), 70).values.shape == (70, 3)

@@ -53,10 +53,10 @@ HARMLESS = {
 def test_a_voter_that_says_nothing_changes_no_bit(voters):
     """It is left out of the vote, so that orders, probabilities and the next row are those without it."""
     rows = np.arange(6)
-    found, alone = (believe(patterns, rows, TRUTH[rows]) for patterns in (voting(MODELS, voters), fold(MODELS, 3)))
-    assert (found.values == alone.values).all()
-    assert (found.better == alone.better).all()
-    assert (next_rows(found, 2) == next_rows(alone, 2)).all()
+    belief, alone = (believe(patterns, rows, TRUTH[rows]) for patterns in (voting(MODELS, voters), fold(MODELS, 3)))
+    assert (belief.values == alone.values).all()
+    assert (belief.better == alone.better).all()
+    assert (next_rows(belief, 2) == next_rows(alone, 2)).all()
 
 
 def test_the_same_voter_twice_votes_once():
@@ -79,20 +79,20 @@ def test_good_voters_order_models_before_a_label():
         skill = np.random.default_rng(seed).uniform(0.55, 0.75, 6)
         predicted, truth = some_models([*skill, 0.9, 0.9, 0.9], seed=seed)
         accuracy = (predicted[:6] == truth).mean(axis=1)
-        for voters, found in right.items():
+        for voters, wins in right.items():
             score = believe(voting(predicted[:6], predicted[6 : 6 + voters]), NONE, NONE).score
             pairs = [(a, b) for a in range(6) for b in range(6) if accuracy[a] > accuracy[b]]
-            found += [score[a] > score[b] for a, b in pairs]
+            wins += [score[a] > score[b] for a, b in pairs]
     assert np.mean(right[3]) > np.mean(right[0]) + 0.05
 
 
 def test_voters_are_not_ranked_in_any_order():
     """Only the models have values, and no listing of models or voters changes them."""
     voters, _ = some_models([0.85, 0.65, 0.9], seed=1)
-    found = believe(voting(MODELS, voters), np.arange(5), TRUTH[:5])
-    assert found.values.shape[1] == len(found.better) == 4
+    belief = believe(voting(MODELS, voters), np.arange(5), TRUTH[:5])
+    assert belief.values.shape[1] == len(belief.better) == 4
     moved = believe(voting(MODELS[[2, 0, 3, 1]], voters[[1, 2, 0]]), np.arange(5), TRUTH[:5])
-    assert moved.score == pytest.approx(found.score[[2, 0, 3, 1]], abs=1e-6)
+    assert moved.score == pytest.approx(belief.score[[2, 0, 3, 1]], abs=1e-6)
 
 
 def test_labels_overrule_a_trusted_voter():
