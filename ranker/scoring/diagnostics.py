@@ -137,7 +137,7 @@ def voter_notes(says: Mapping[str, float]) -> Iterator[str]:
         >>> for note in voter_notes({"old": 0.8, "lm": 2.0, "coin": 0.0}):
         ...     print(note)
         Vote, and are not ranked: old (weight 0.8), lm (2.0); a model that is ranked has 1.
-        coin does not vote: it agrees with the models no more than by chance, or repeats one of them.
+        coin does not vote: it agrees with the models less than they do with each other, or repeats one of them.
     """
     voting = [f"{name} ({say:.1f})" for name, say in says.items() if say]
     if voting:
@@ -147,7 +147,7 @@ def voter_notes(says: Mapping[str, float]) -> Iterator[str]:
         yield f"{verb} not ranked: {listed([first, *further])}; a model that is ranked has 1."
     if silent := [name for name, say in says.items() if not say]:
         do, agree, repeat = ("do", "they agree", "repeat") if len(silent) > 1 else ("does", "it agrees", "repeats")
-        reason = f"{agree} with the models no more than by chance, or {repeat} one of them"
+        reason = f"{agree} with the models less than they do with each other, or {repeat} one of them"
         yield f"{listed(silent)} {do} not vote: {reason}."
 
 

@@ -30,14 +30,11 @@ on less than 1.5 % of a domain, with 95 % confidence. On fewer rows it may be on
 TINY = 1e-9
 """Floor that avoids division by zero."""
 
-LEAST_KAPPA = 0.05
-"""Floor of the mean kappa of the ranked models: less is noise."""
+LEAST_SPREAD = 0.05
+"""Floor of the standard deviation of the ranked models' mean kappas: less is noise on some hundred rows."""
 
 TRUSTED = 2.0
 """Weight in the vote of a model that is known to be better than those that are ranked."""
-
-LENT = 4.0
-"""Power of the ratio of kappas by which a model that is not ranked has a say."""
 
 STEP, ALIKE = 0.25, 4
 """Step of rounded strengths, so that the last digits of a probability change nothing, and 1 in these steps."""
@@ -208,8 +205,12 @@ def fold(
 def says(predicted: npt.NDArray[np.integer[Any]], classes: int, models: int) -> Floats:
     """Return (V,) parts of its weight in the vote that a pool leaves to each model: 1 to those that are ranked.
 
-    A model that is not ranked is weak where it agrees with the ranked ones less than they do with each other, by
-    Cohen's kappa. It has no say where it guesses, contradicts them, predicts one label, or repeats another.
+    A model that is not ranked is weak where it agrees with the ranked ones less than most of them do with each other.
+    With its mean Cohen's kappa t with them, and the mean a and standard deviation d of their own, its part is
+
+        (t - max(a - d / 2, 0)) / d, from 0 to 1.
+
+    So it has no say where it guesses, contradicts them or predicts one label, nor where it repeats another.
 
     Args:
         predicted: (V, N) predicted labels; below 0 for none.
@@ -228,10 +229,12 @@ def says(predicted: npt.NDArray[np.integer[Any]], classes: int, models: int) -> 
         chance = shares @ shares[:models].T
         kappas = (_alike(predicted, classes, np.ones(rows))[:, :models] / rows - chance) / np.maximum(1 - chance, TINY)
         total = kappas.sum(axis=1)
-        usual = float((total[:models] - np.diagonal(kappas)).sum()) / max(models * (models - 1), 1)
-        lent = np.clip(total[models:] / models / max(usual, LEAST_KAPPA), 0.0, 1.0)
+        usual = (total[:models] - np.diagonal(kappas)) / max(models - 1, 1)
+        spread = max(float(usual.std()), LEAST_SPREAD)
+        least = max(float(usual.mean()) - spread / 2, 0.0)
+        lent = np.clip((total[models:] / models - least) / spread, 0.0, 1.0)
         first = np.unique(predicted, axis=0, return_index=True)[1]
-        say[models:] = np.where(np.isin(np.arange(models, len(say)), first), np.round(lent**LENT, 9), 0.0)
+        say[models:] = np.where(np.isin(np.arange(models, len(say)), first), np.round(lent, 9), 0.0)
     return say
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 
 from ranker.statistics.acquisition import next_rows
-from ranker.statistics.patterns import LENT, TRUSTED, fold, says
+from ranker.statistics.patterns import LEAST_SPREAD, TRUSTED, fold, says
 from ranker.statistics.pool import Pool, Voters
 from ranker.statistics.vote import believe
 
@@ -35,12 +35,15 @@ def test_the_say_of_a_voter_is_its_kappa_beside_that_of_the_models(seed, classes
     skill = rng.uniform(0.3, 0.95, models + voters)
     predicted, _ = some_models(skill, 60, classes, seed)
     kappas = [[cohen_kappa_score(a, b) for b in predicted[:models]] for a in predicted]
-    usual = np.mean([kappas[a][b] for a in range(models) for b in range(models) if a != b])
-    lent = [np.clip(np.mean(row) / max(usual, 0.05), 0, 1) ** LENT for row in kappas[models:]]
+    usual = [np.mean([kappas[a][b] for b in range(models) if a != b]) for a in range(models)]
+    spread = max(np.std(usual), LEAST_SPREAD)
+    least = max(np.mean(usual) - spread / 2, 0)
+    lent = [np.clip((np.mean(row) - least) / spread, 0, 1) for row in kappas[models:]]
     assert says(predicted, classes, models) == pytest.approx([1.0] * models + lent, abs=1e-6)
 
 
-MODELS, TRUTH = some_models([0.6, 0.7, 0.75, 0.8])
+EVERYONE, TRUTH = some_models([0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.75])
+MODELS, VOTERS = EVERYONE[:4], EVERYONE[4:]
 HARMLESS = {
     "one label": np.full((1, 300), 2),
     "a copy of a model": MODELS[[2]],
@@ -61,8 +64,8 @@ def test_a_voter_that_says_nothing_changes_no_bit(voters):
 
 def test_the_same_voter_twice_votes_once():
     """Two names for one model count once."""
-    voters, _ = some_models([0.85], seed=1)
-    once, twice = (believe(voting(MODELS, np.repeat(voters, n, axis=0)), NONE, NONE) for n in (1, 2))
+    once, twice = (believe(voting(MODELS, np.repeat(VOTERS[:1], n, axis=0)), NONE, NONE) for n in (1, 2))
+    assert once.patterns.voters == 5
     assert (once.values == twice.values).all()
 
 
@@ -86,12 +89,29 @@ def test_good_voters_order_models_before_a_label():
     assert np.mean(right[3]) > np.mean(right[0]) + 0.05
 
 
+def test_weak_voters_that_err_alike_cost_no_pair():
+    """Ten suites: everyone is right on four rows of five, and four voters share most of their errors on the rest."""
+    shares = []
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        predicted, truth = some_models([*rng.uniform(0.4, 0.8, 8), *[0.1] * 5], seed=seed)
+        weak = np.where(rng.random((4, 300)) < 0.9, predicted[8], predicted[9:])
+        easy = rng.random(300) < 0.8
+        models, voters = (np.where(easy, truth, answers) for answers in (predicted[:8], weak))
+        accuracy = (models == truth).mean(axis=1)
+        better = accuracy[:, None] > accuracy
+        scores = [believe(patterns, NONE, NONE).score for patterns in (fold(models, 3), voting(models, voters))]
+        shares.append([(score[:, None] > score)[better].mean() for score in scores])
+    alone, beside = np.mean(shares, axis=0)
+    assert beside > alone - 0.005
+
+
 def test_voters_are_not_ranked_in_any_order():
     """Only the models have values, and no listing of models or voters changes them."""
-    voters, _ = some_models([0.85, 0.65, 0.9], seed=1)
-    belief = believe(voting(MODELS, voters), np.arange(5), TRUTH[:5])
+    belief = believe(voting(MODELS, VOTERS), np.arange(5), TRUTH[:5])
+    assert belief.patterns.voters == 7
     assert belief.values.shape[1] == len(belief.better) == 4
-    moved = believe(voting(MODELS[[2, 0, 3, 1]], voters[[1, 2, 0]]), np.arange(5), TRUTH[:5])
+    moved = believe(voting(MODELS[[2, 0, 3, 1]], VOTERS[[1, 2, 0]]), np.arange(5), TRUTH[:5])
     assert moved.score == pytest.approx(belief.score[[2, 0, 3, 1]], abs=1e-6)
 
 
@@ -107,8 +127,7 @@ def test_labels_overrule_a_trusted_voter():
 
 def test_a_pool_knows_how_much_its_voters_say():
     """In their order, 0 for one without a say, though it is left out of the patterns."""
-    voters, _ = some_models([0.85], seed=1)
-    of_voters = np.eye(3)[np.concatenate([np.zeros((1, 300), int), voters])]
+    of_voters = np.eye(3)[np.concatenate([np.zeros((1, 300), int), VOTERS[:1]])]
     pool = Pool(np.eye(3)[MODELS], voters=Voters(of_voters, np.zeros(2, dtype=bool)))
     assert pool.says.tolist() == [0.0, pool.patterns().say[4]]
     assert pool.part(range(50)).voters.probs.shape == (2, 50, 3)
