@@ -36,7 +36,7 @@ control = "control"
 
 
 @pytest.fixture
-def read(tmp_path):
+def card_of(tmp_path):
     """Writes a card into a folder named toy, and reads it."""
 
     def write_and_read(text):
@@ -48,9 +48,9 @@ def read(tmp_path):
     return write_and_read
 
 
-def test_a_card_becomes_a_record(read, tmp_path):
-    """Its set bears the folder's name, labels become numbers, and every list a tuple."""
-    card = read(CARD)
+def test_a_card_becomes_a_record(card_of, tmp_path):
+    """The set bears the folder's name, labels become numbers, and every list a tuple."""
+    card = card_of(CARD)
     assert (card.name, card.folder, card.population) == ("toy", tmp_path / "toy", 5)
     assert card.folders == ("below",)
     assert (card.task.shortcut, card.task.evidence) == (1, None)
@@ -66,46 +66,35 @@ def test_a_card_becomes_a_record(read, tmp_path):
         ("population = 5", 'population = "5"', "", None),
         ('description = "A toy."', "", "", None),
         ("population = 5", 'name = "toy"', "name", None),
-        (
-            'shortcut = "entailment"',
-            'shortcut = "entails"',
-            "",
-            "entails",
-        ),
+        ('shortcut = "entailment"', 'shortcut = "entails"', "", "entails"),
         ('labels = ["non-entailment", "entailment"]', 'labels = "entailment"', "", None),
         ('"neutral", "contradiction"', '"neutral", "Neutral"', "", None),
-        (
-            "non-entailment = [",
-            "nonentailment = [",
-            "",
-            "nonentailment",
-        ),
+        ("non-entailment = [", "nonentailment = [", "", "nonentailment"),
         ('label = "label"', "", "", None),
         ('kind = "hard"', "kind = 1", "", None),
         ('name = "nli"', "", "", None),
         ("population = 5", "population = ", "", None),
     ],
 )
-def test_what_cannot_be_right_is_refused_in_one_line(read, tmp_path, old, new, option, value):
+def test_what_cannot_be_right_is_refused_in_one_line(card_of, tmp_path, old, new, option, value):
     """The error names the file, and the key and its value where these are known."""
     assert old in CARD
     with refuses(DataError, option=option, value=value, place=tmp_path / "toy" / "card.toml") as caught:
-        read(CARD.replace(old, new, 1))
+        card_of(CARD.replace(old, new, 1))
     assert "\n" not in str(caught.value)
 
 
-def test_a_card_without_a_task_is_refused(read, tmp_path):
+def test_a_card_without_a_task_is_refused(card_of, tmp_path):
     """A set without labels is none."""
     with refuses(DataError, place=tmp_path / "toy" / "card.toml"):
-        read(CARD.partition("[task]")[0])
+        card_of(CARD.partition("[task]")[0])
 
 
 @pytest.mark.parametrize("name", ["neutral", "Non_Entailment", " non entailment ", "NON-ENTAILMENT"])
 def test_a_label_goes_by_many_names(name):
     """Case does not matter, and neither does which of "_", "-" and a blank is used; an alias is as good as a name."""
-    assert (
-        ClassificationTask("nli", ("non-entailment", "entailment"), {"non-entailment": ("neutral",)}).index(name) == 0
-    )
+    task = ClassificationTask("nli", ("non-entailment", "entailment"), {"non-entailment": ("neutral",)})
+    assert task.index(name) == 0
 
 
 @pytest.mark.parametrize("name", ["LABEL_0", "0", "", "nonentailment"])
@@ -116,7 +105,7 @@ def test_what_is_no_label_is_not_guessed(name):
 
 @pytest.mark.parametrize("name", sets.names())
 def test_the_cards_that_come_with_the_product_are_complete(name):
-    """Each says what it is, where it comes from, which layouts it has, and marks what its factor reads."""
+    """A card says what it is, where it comes from, and which layouts it has, and marks what its factor reads."""
     card = sets.cards()[name]
     assert all((card.description, card.source, card.licence, card.citation, card.in_domain, card.files, card.layouts))
     assert card.url is None or (card.sha256 and len(card.sha256) == 64)
@@ -128,7 +117,7 @@ def test_the_cards_that_come_with_the_product_are_complete(name):
 
 
 def test_the_seven_sets_are_there():
-    """Those of the paper, in the order of their names."""
+    """The sets of the paper, in the order of their names."""
     assert sets.names() == ("hans-con", "hans-lex", "hans-sub", "msgs-adject", "msgs-morph", "msgs-verb", "paws")
 
 
@@ -148,19 +137,19 @@ def test_folding_leaves_only_differences_that_matter():
         ('labels = ["non-entailment", "entailment"]\nshortcut = "entailment"', "", "nli"),
     ],
 )
-def test_a_name_that_a_card_cannot_use_is_refused(read, tmp_path, old, new, value):
+def test_a_name_that_a_card_cannot_use_is_refused(card_of, tmp_path, old, new, value):
     """A rule, a field of `sources`, and a task without labels: one line names the file and what is there."""
     text = CARD.replace(old, new, 1) if value != "nli" else CARD.replace(old, new, 1).partition("[task.aliases]")[0]
     with refuses(DataError, place=tmp_path / "toy" / "card.toml") as caught:
-        read(text)
+        card_of(text)
     assert repr(value) in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
-def test_a_card_may_have_a_task_of_other_answers(read):
+def test_a_card_may_have_a_task_of_other_answers(card_of):
     """Tags, spans and texts by their names, and numbers with the ends of their scale."""
     head = CARD.partition("[task]")[0]
-    assert read(f'{head}[task]\nname = "spans"\n').task.metric == "TOKEN-F1"
-    assert read(f'{head}[task]\nname = "number"\nrange = [0, 5]\n').task.high == 5
+    assert card_of(f'{head}[task]\nname = "spans"\n').task.metric == "TOKEN-F1"
+    assert card_of(f'{head}[task]\nname = "number"\nrange = [0, 5]\n').task.high == 5
     with refuses(DataError, option="scale"):
-        read(f'{head}[task]\nname = "number"\n')
+        card_of(f'{head}[task]\nname = "number"\n')

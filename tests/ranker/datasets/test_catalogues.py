@@ -7,6 +7,7 @@ from collections import Counter
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
+from named_rows import NamedRows
 from refusals import refuses
 
 from ranker.datasets import embedded, sets
@@ -138,13 +139,13 @@ def test_each_layout_is_read_from_a_made_file(name, tmp_path):
 
 @pytest.mark.parametrize("name", CARDS)
 def test_each_field_names_its_source(name):
-    """Each but the notes and the role stands in a paper or a file at hand, or is unknown; `tested` has a default."""
+    """A field but the notes and the role stands in a paper or a file, or is unknown; `tested` has a default."""
     raw = tomllib.loads(CARDS[name].read_text(encoding="utf-8"))
     fields = {key for key, value in raw.items() if value != "unknown"} - {"sources", "notes", "role"}
-    named = Counter(field for names in raw["sources"].values() for field in names)
+    sourced = Counter(field for names in raw["sources"].values() for field in names)
     if raw["tested"] == Card.tested:
         fields -= {"tested"}
-    assert set(named) == fields
+    assert set(sourced) == fields
     for field in ("source", "licence", "citation", "tested", "metrics", "role", "in_domain"):
         assert raw[field]
     assert "url" in raw or "by_hand" in raw
@@ -200,18 +201,10 @@ def test_a_set_is_judged_as_its_paper_judges():
 
 
 def printed(rank_models, *words):
-    """What a command prints."""
+    """Output of a command that succeeds."""
     status, out, _ = rank_models(*words)
     assert not status
     return out
-
-
-class Rows(list):
-    """Rows as `datasets` has them, with names of their label numbers."""
-
-    def __init__(self, rows, names):
-        super().__init__(rows)
-        self.features = {"label": type("ClassLabel", (), {"names": names})}
 
 
 @pytest.mark.parametrize(
@@ -219,7 +212,7 @@ class Rows(list):
 )
 def test_names_of_numbers_in_a_file_count_if_they_are_labels(names, targets):
     """Others, such as the stars of Yelp, leave the card's order."""
-    rows = Rows([{"text": "Bad.", "label": 0}, {"text": "Good.", "label": 1}], names)
+    rows = NamedRows([{"text": "Bad.", "label": 0}, {"text": "Good.", "label": 1}], names)
     assert [row.target for row in sets.from_rows("glue-x/sst2/yelp", rows).examples] == targets
 
 

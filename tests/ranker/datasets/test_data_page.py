@@ -50,17 +50,17 @@ def test_the_rows_are_read(folder):
 def test_rationales_are_read(folder):
     """Spans of one annotator, words of the other, who named none on the second row."""
     rows = labelled(Path("named.jsonl"), MOOD, columns={"rationale": ["first", "second"]}).examples
-    named = [{mark: [row.text(span) for span in spans] for mark, spans in row.marks.items()} for row in rows]
-    assert named == [{"rationale": ["Great"], "rationale-2": ["Great", "lovely"]}, {"rationale": ["poor"]}]
+    words = [{mark: [row.text(span) for span in spans] for mark, spans in row.marks.items()} for row in rows]
+    assert words == [{"rationale": ["Great"], "rationale-2": ["Great", "lovely"]}, {"rationale": ["poor"]}]
 
 
 def test_single_texts_are_read_by_the_models_own_labels(folder):
     """The row without a label is left out; the page's own task has the labels of its rows."""
     columns = {"text": "review", "label": "mood"}
     mood = ModelInfo(Checkpoint("mood", "mood"), ("negative", "neutral", "positive"))
-    found = RowsFile(Path("reviews.csv"), columns=columns).labelled([mood])
-    assert [example.target for example in found.examples] == [2, 1, 0]
-    assert found.notes == ("1 row has no label yet, and counts only in a pool (`pool`).",)
+    rows = RowsFile(Path("reviews.csv"), columns=columns).labelled([mood])
+    assert [example.target for example in rows.examples] == [2, 1, 0]
+    assert rows.notes == ("1 row has no label yet, and counts only in a pool (`pool`).",)
 
 
 def test_the_code_runs(folder):
@@ -75,11 +75,11 @@ def test_the_code_runs(folder):
 
 def test_the_set_is_loaded(folder):
     """By its folder or the one above; three of its marks come from the rule, one from its row."""
-    found = sets.load("turned", include=[Path("sets")])
-    assert sets.load("turned", include=[Path("sets/turned")]) == found
-    texts = [example.text(span) for example in found.examples for span in example.marks["control"]]
+    loaded = sets.load("turned", include=[Path("sets")])
+    assert sets.load("turned", include=[Path("sets/turned")]) == loaded
+    texts = [example.text(span) for example in loaded.examples for span in example.marks["control"]]
     assert texts == ["Unless", "Because", "never", "Of course"]
-    assert (found.designed, found.population) == ("CONST", 4)
+    assert (loaded.designed, loaded.population) == ("CONST", 4)
 
 
 def test_the_layout_is_read(folder):
@@ -110,8 +110,8 @@ WRONG = {
     "mark 'cue'": (
         "mine.jsonl",
         "".join(
-            json.dumps({"id": key, "text": "The maid never ran.", "label": 0, **more}) + "\n"
-            for key, more in zip("abcd", [{}] * 3 + [{"marks": {"cue": [[0, 9, 140]]}}], strict=True)
+            json.dumps({"id": key, "text": "The maid never ran.", "label": 0, **marks}) + "\n"
+            for key, marks in zip("abcd", [{}] * 3 + [{"marks": {"cue": [[0, 9, 140]]}}], strict=True)
         ),
     ),
 }
@@ -142,8 +142,8 @@ def test_every_set_has_its_line(name):
     (line,) = re.findall(rf"(?m)^\| `{name}` \|.*$", PAGE)
     card = sets.cards()[name]
     cells = [cell.strip() for cell in line.split("|")[1:-1]]
-    named = re.findall(r"`DIR/([^`]*)/`", cells[-1])
-    assert set(named) <= set(card.folders)
+    folders = re.findall(r"`DIR/([^`]*)/`", cells[-1])
+    assert set(folders) <= set(card.folders)
     assert "same" in cells[3] or set(re.findall(r"`([^`]+)`", cells[3])) <= set(card.files)
 
 

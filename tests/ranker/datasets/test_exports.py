@@ -1,8 +1,4 @@
-"""Files of other tools.
-
-`exports/` holds what Label Studio 1.23.2 wrote: five rows of `label --batch`, imported, answered by
-two people and exported. The other rows here are our own, in the same shapes.
-"""
+"""Files of other tools; `exports/` holds rows of `label --batch` that two people answered in Label Studio 1.23.2."""
 
 import json
 from pathlib import Path
@@ -24,40 +20,32 @@ NLI = ClassificationTask("nli", ("non-entailment", "entailment"))
 EXPORTS = Path(__file__).parent / "exports"
 ANSWERED = {
     # annotator: row -> label, None where it was skipped or could not be told
-    "ann": {"r2": "entailment", "r4": "non-entailment", "r3": None, "r0": None, "r1": "non-entailment"},
-    "bob": {"r2": "entailment", "r4": "entailment", "r0": "non-entailment"},
+    "1": {"r2": "entailment", "r4": "non-entailment", "r3": None, "r0": None, "r1": "non-entailment"},
+    "2": {"r2": "entailment", "r4": "entailment", "r0": "non-entailment"},
 }
 
 
-@pytest.mark.parametrize(
-    ("name", "people"),
-    [
-        ("label-studio.json", {"ann": "1", "bob": "2"}),
-        ("label-studio.csv", {"ann": "1", "bob": "2"}),
-    ],
-)
-def test_real_exports_say_who_gave_which_answer(name, people):
+@pytest.mark.parametrize("name", ["label-studio.json", "label-studio.csv"])
+def test_real_exports_say_who_gave_which_answer(name):
     """Each row by its own id and texts, quotes, line ends and signs of HTML included; without a label there is none."""
-    found = read_sheet(EXPORTS / name)
-    said = {
-        (one.cells["annotator"], one.cells["id"]): label
-        for one, label in zip(found.rows, raw_labels(found), strict=True)
+    sheet = read_sheet(EXPORTS / name)
+    labels = {
+        (row.cells["annotator"], row.cells["id"]): label
+        for row, label in zip(sheet.rows, raw_labels(sheet), strict=True)
         if label is not None
     }
-    assert said == {(people[who], row): label for who, rows in ANSWERED.items() for row, label in rows.items() if label}
-    texts = {row.cells["id"]: (row.cells["premise"], row.cells["hypothesis"]) for row in found.rows}
+    assert labels == {
+        (annotator, row): label for annotator, rows in ANSWERED.items() for row, label in rows.items() if label
+    }
+    texts = {row.cells["id"]: (row.cells["premise"], row.cells["hypothesis"]) for row in sheet.rows}
     assert texts["r2"] == ('A "quoted" word, and a comma, moved.', "It moved.")
     assert texts["r3"] == ("Naïve cafés are near the <b>old</b> & new bridge.", "Cafés are near a bridge.")
     assert texts["r4"][0] == "One line.\nA second line of the premise."
-    read = labelled(EXPORTS / name, NLI)  # answers that agree are one
-    assert sorted((row.id, row.target) for row in read.examples) == [
-        ("r0", 0),
-        ("r1", 0),
-        ("r2", 1),
-        ("r4", 0),
-        ("r4", 1),
-    ]
-    assert "1 row that exactly repeats another was left out." in read.notes
+    rows = labelled(EXPORTS / name, NLI)  # answers that agree are one
+    assert sorted((row.id, row.target) for row in rows.examples) == [
+        ("r0", 0), ("r1", 0), ("r2", 1), ("r4", 0), ("r4", 1),
+    ]  # fmt: skip
+    assert "1 row that exactly repeats another was left out." in rows.notes
 
 
 def test_a_real_json_min_is_refused():
@@ -66,10 +54,10 @@ def test_a_real_json_min_is_refused():
         read_sheet(EXPORTS / "label-studio-min.json")
 
 
-def annotation(label, who=1, **more):
-    """One of Label Studio's."""
+def annotation(label, annotator=1, **fields):
+    """An annotation of Label Studio."""
     chosen = [{"from_name": "label", "to_name": "hypothesis", "type": "choices", "value": {"choices": [label]}}]
-    return {"id": 5, "completed_by": who, "was_cancelled": False, "lead_time": 3.2, "result": chosen, **more}
+    return {"id": 5, "completed_by": annotator, "was_cancelled": False, "lead_time": 3.2, "result": chosen, **fields}
 
 
 def test_the_json_of_label_studio(tmp_path):
@@ -83,15 +71,15 @@ def test_the_json_of_label_studio(tmp_path):
          annotation("cannot tell")]},
     ]  # fmt: skip
     path.write_text(json.dumps(tasks))
-    found = read_sheet(path)
-    assert raw_labels(found) == ["entailment", "not_entailment", None, None, None]
-    assert [row.cells["annotator"] for row in found.rows[:2]] == ["1", "a@b.c"]
-    assert found.rows[0].cells["seconds"] == 3.2
+    sheet = read_sheet(path)
+    assert raw_labels(sheet) == ["entailment", "not_entailment", None, None, None]
+    assert [row.cells["annotator"] for row in sheet.rows[:2]] == ["1", "a@b.c"]
+    assert sheet.rows[0].cells["seconds"] == 3.2
     assert [row.target for row in labelled(path, TASK).examples] == [1, 0]
 
 
 def test_json_min_is_refused_with_what_to_do(tmp_path):
-    """It overwrites columns, and drops rows."""
+    """Such a file overwrites columns, and drops rows."""
     path = tmp_path / "min.json"
     path.write_text(json.dumps([{**PAIR, "annotation_id": 1, "label": "entailment", "annotator": 1, "lead_time": 2.5}]))
     with refuses(DataError, place=path):
@@ -99,7 +87,7 @@ def test_json_min_is_refused_with_what_to_do(tmp_path):
 
 
 def test_the_csv_of_label_studio(tmp_path):
-    """Its columns of its own do no harm."""
+    """The tool's own columns do no harm."""
     path = tmp_path / "export.csv"
     path.write_text(
         "annotation_id,annotator,created_at,premise,hypothesis,label,lead_time,updated_at\n"
@@ -125,12 +113,12 @@ def test_the_lines_of_doccano(tmp_path):
 
 @pytest.mark.parametrize(("answer", "label"), [("accept", "entailment"), ("reject", None), ("ignore", None)])
 def test_the_lines_of_prodigy(tmp_path, answer, label):
-    """What was accepted is the label."""
+    """The accepted option is the label."""
     path = tmp_path / "rows.jsonl"
     path.write_text(json.dumps({**PAIR, "accept": ["entailment"], "answer": answer, "_annotator_id": "ann"}) + "\n")
-    found = read_sheet(path, required=["text"])
-    assert raw_labels(found) == [label]
-    assert found.rows[0].cells["annotator"] == "ann"
+    sheet = read_sheet(path, required=["text"])
+    assert raw_labels(sheet) == [label]
+    assert sheet.rows[0].cells["annotator"] == "ann"
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ SHA256 = hashlib.sha256(CONTENT).hexdigest()
 OTHER = b"another file"
 
 
-class Handler(http.server.BaseHTTPRequestHandler):
+class FileHandler(http.server.BaseHTTPRequestHandler):
     """The paths that the tests ask for."""
 
     def do_GET(self):
@@ -46,7 +46,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 def server(monkeypatch):
     """A server on a free port, its address in `.url`, and in `.asked` what was asked of it."""
     monkeypatch.setenv("no_proxy", "*")
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as running:
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), FileHandler) as running:
         running.asked = []
         running.url = f"http://127.0.0.1:{running.server_address[1]}"
         thread = threading.Thread(target=running.serve_forever, args=(0.01,))
@@ -85,7 +85,7 @@ def test_the_file_arrives_whole_under_its_official_name(tmp_path, server, includ
 
 
 def test_a_file_below_the_data_directory_has_its_folder_made(tmp_path, server, include):
-    """Where the card says that it lies in one."""
+    """The card says that the file lies in a folder."""
     card = include[0] / "card.toml"
     card.write_text(card.read_text(encoding="utf-8").replace("official.txt", "raw/official.txt"), encoding="utf-8")
     got = fetch("toy", tmp_path / "data", include=include)
@@ -115,8 +115,7 @@ def test_another_address_serves_as_well(tmp_path, server, include, path):
 
 
 @pytest.mark.parametrize(
-    ("path", "value"),
-    [("/nothing", 404), ("/part", 70_000), ("/other", hashlib.sha256(OTHER).hexdigest())],
+    ("path", "value"), [("/nothing", 404), ("/part", 70_000), ("/other", hashlib.sha256(OTHER).hexdigest())]
 )
 def test_what_goes_wrong_on_the_way_leaves_nothing_behind(tmp_path, server, include, path, value):
     """One line names the address and the reason, and the folder stays empty."""
@@ -135,7 +134,7 @@ def test_a_server_that_is_not_there_is_said_so(tmp_path, server, include):
 def test_a_server_that_falls_silent_is_given_up(tmp_path, server, include, monkeypatch):
     """A connection without an answer ends after the time limit."""
     monkeypatch.setattr(fetching, "TIMEOUT", 0.05)
-    monkeypatch.setattr(Handler, "do_GET", lambda self: threading.Event().wait(0.5))
+    monkeypatch.setattr(FileHandler, "do_GET", lambda self: threading.Event().wait(0.5))
     with refuses(FetchError, place=f"{server.url}/file.txt"):
         fetch("toy", tmp_path, include=include)
 
@@ -168,7 +167,7 @@ def test_a_set_without_an_official_file_says_where_its_rows_come_from(tmp_path):
 
 
 def test_the_command_fetches_for_a_set_of_ones_own(tmp_path, server, include, rank_models):
-    """Its card is in the folder of `--include`."""
+    """The card is in the folder of `--include`."""
     status, out, _ = rank_models("fetch", "toy", "--data-dir", str(tmp_path / "data"), "--include", str(include[0]))
     assert (status, out) == (0, f"{tmp_path / 'data' / 'official.txt'}\n")
     assert (tmp_path / "data" / "official.txt").read_bytes() == CONTENT
@@ -196,16 +195,16 @@ def test_a_file_without_a_known_checksum_is_kept_and_the_checksum_is_told(tmp_pa
 def hub(monkeypatch):
     """The hub's library, which returns two rows; what it was asked for, call by call."""
     datasets = pytest.importorskip("datasets")
-    asked = []
+    calls = []
 
     def load(*place, **options):
-        asked.append((place, options))
+        calls.append((place, options))
         if options["split"] == "none":
             raise ValueError("Unknown split\nsee the manual")
         return datasets.Dataset.from_list([{"sentence": "Fine.", "label": 0.9}, {"sentence": "So.", "label": 0.3}])
 
     monkeypatch.setattr(datasets, "load_dataset", load)
-    return asked
+    return calls
 
 
 def test_rows_of_the_hub_are_fetched_as_parquet(tmp_path, hub):

@@ -25,9 +25,9 @@ def texts(segments, spans):
 
 
 def marked(rule, *segments, **row):
-    """What a rule marks, by segment; one list where there is one segment."""
-    found = texts(segments, rule(segments, row))
-    return found[0] if len(segments) == 1 else found
+    """Marked texts by segment; one list where there is one segment."""
+    by_segment = texts(segments, rule(segments, row))
+    return by_segment[0] if len(segments) == 1 else by_segment
 
 
 @pytest.mark.parametrize(
@@ -70,10 +70,8 @@ def test_control_words_are_found_from_a_parse(column):
 
 def test_a_parse_tells_clauses_from_noun_phrases():
     """Inside subjects and predicates nothing is marked: "and" between nouns, "that" of a relative clause."""
-    parse = (
-        "(ROOT (S (NP (NP (DT The) (NN cook)) (CC and) (NP (DT the) (NN maid)) (SBAR (WDT that) (S (VP (VBD sang)))))"
-        " (VP (VBD slept)) (. .)))"
-    )
+    subject = "(NP (NP (DT The) (NN cook)) (CC and) (NP (DT the) (NN maid)) (SBAR (WDT that) (S (VP (VBD sang)))))"
+    parse = f"(ROOT (S {subject} (VP (VBD slept)) (. .)))"
     premise = "The cook and the maid that sang slept ."
     assert marked(control, premise, "The maid that sang slept .", sentence1_parse=parse) == [[], []]
 
@@ -91,11 +89,7 @@ def test_a_parse_of_something_else_is_not_believed(parse):
     ("first", "second", "expected"),
     [
         ("Do painters visit bakers?", "Do bakers visit painters?", [["painters", "bakers"], ["bakers", "painters"]]),
-        (
-            "Is New York nearer to Rome?",
-            "Is Rome nearer to New York?",
-            [["New", "York", "Rome"], ["Rome", "New", "York"]],
-        ),
+        ("Is New York near Rome?", "Is Rome near New York?", [["New", "York", "Rome"], ["Rome", "New", "York"]]),
         ("Which US, UK or EU law?", "Which UK, US or EU law?", [["US", "UK"], ["UK", "US"]]),
         ("Can I like it and you have it?", "Can I have it and you like it?", [["like", "have"], ["have", "like"]]),
         ("Is a second third-rate?", "Is a third second-rate?", [["second", "third"], ["third", "second"]]),
@@ -218,7 +212,7 @@ def test_the_main_verb_is_told_from_embedded_ones(sentence, expected):
     ],
 )
 def test_an_adjective_is_told_from_verbs_and_nouns(sentence, expected):
-    """Where a word can be both, its place decides."""
+    """The place of a word decides where it can be both."""
     assert marked(adjective, sentence) == expected
 
 
@@ -264,11 +258,9 @@ def test_the_examples_of_the_page_are_right():
     """docs/marks.md: every rule with what it finds and what it is known to miss."""
     page = (Path(__file__).parents[3] / "docs" / "marks.md").read_text(encoding="utf-8")
     code = "\n".join(re.findall(r"(?ms)^```python\n(.*?)^```", page))
-    said: list[str] = []
-    result = doctest.DocTestRunner().run(
-        doctest.DocTestParser().get_doctest(code, {}, "docs/marks.md", None, 0), out=said.append
-    )
-    assert result.failed == 0, "".join(said)
+    output: list[str] = []
+    examples = doctest.DocTestParser().get_doctest(code, {}, "docs/marks.md", None, 0)
+    assert doctest.DocTestRunner().run(examples, out=output.append).failed == 0, "".join(output)
     for card in sets.cards().values():
         for mark, rule in card.marks.items():
             assert re.search(rf"\| `{card.name}` \| `{mark}` \| \[`{rule}`\]\(#{rule}\) \| {card.designed}", page)
@@ -285,7 +277,7 @@ SENTENCES = st.one_of(st.text(min_size=1), st.lists(st.sampled_from(WORDS), min_
 @settings(max_examples=60)
 @given(segments=st.lists(SENTENCES, min_size=1, max_size=2).map(tuple), parse=st.text(alphabet="()SNVPBAR. \n"))
 def test_no_text_is_too_strange(rule, segments, parse):
-    """Whatever comes, each rule gives non-empty spans inside the segments, in order, apart, and the same ones again."""
+    """Each rule gives non-empty spans inside the segments, in order, apart, and the same ones again."""
     row = {"sentence1_parse": parse}
     spans = RULES[rule](segments, row)
     assert spans == RULES[rule](segments, row)
@@ -297,13 +289,13 @@ def test_no_text_is_too_strange(rule, segments, parse):
 @given(st.lists(st.sampled_from("abcdef"), max_size=8), st.randoms(use_true_random=False))
 def test_swapping_is_the_same_from_either_side(words, random):
     """The words marked in one segment are those marked in the other, and exchanging the two exchanges the marks."""
-    other = words[:]
-    random.shuffle(other)
-    pair = " ".join(words), " ".join(other)
+    shuffled = words[:]
+    random.shuffle(shuffled)
+    pair = " ".join(words), " ".join(shuffled)
     first, second = marked(swapped, *pair)
     assert set(first) == set(second)
     assert marked(swapped, *pair[::-1]) == [second, first]
-    assert bool(first) == (words != other)
+    assert bool(first) == (words != shuffled)
 
 
 @pytest.mark.few(3)

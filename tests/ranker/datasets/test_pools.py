@@ -22,7 +22,7 @@ def test_rows_with_ids_are_the_same_by_these_whatever_their_texts():
     pool = [row("a", "Sum up."), row("b", "Sum up."), row("c", "Go on.")]
     labelled = [row("b", "Sum up.", 1), row("a", "", 0), row("d", "Sum up.", 1), row("e", "", 1)]
     rows, places = with_labelled(pool, labelled)
-    assert [each.id for each in rows] == ["a", "b", "c", "d", "e"]
+    assert [example.id for example in rows] == ["a", "b", "c", "d", "e"]
     assert places.tolist() == [1, 0, 3, 4]
 
 
@@ -34,7 +34,7 @@ def test_without_ids_on_both_sides_equal_texts_are_the_same_rows_in_order(files)
     labelled = [row("7", "It fell.", 0, of_rows), row("8", "It fell.", 1, of_rows), row("9", "New.", 1, of_rows)]
     rows, places = with_labelled(pool, labelled)
     assert places.tolist() == [1, 2, 3]
-    assert [each.segments[0] for each in rows] == ["It rang.", "It fell.", "It fell.", "New."]
+    assert [example.segments[0] for example in rows] == ["It rang.", "It fell.", "It fell.", "New."]
     assert with_labelled(pool, labelled, repeated=True)[1].tolist() == [1, 1, 2]
 
 
@@ -47,7 +47,7 @@ def test_rows_without_ids_and_texts_are_like_no_other():
 
 
 def test_ids_that_stand_for_two_texts_tell_no_rows(caplog):
-    """They count rows of different files; then texts tell, and a warning says so."""
+    """Such ids count rows of different files; then texts tell, and a warning says so."""
     pool = [row("0", "It rang."), row("1", "It fell.")]
     rows, places = with_labelled(pool, [row("0", "It fell.", 1), row("1", "It stood.", 0)])
     assert places.tolist() == [1, 2]
@@ -56,19 +56,21 @@ def test_ids_that_stand_for_two_texts_tell_no_rows(caplog):
 
 def test_a_row_of_a_pool_is_distinct_by_its_id_else_by_its_text():
     """The first of equal rows counts."""
-    assert [each.id for each in distinct_rows([row("a", "Go."), row("b", "Go."), row("a", "Go.")])] == ["a", "b"]
-    assert [each.id for each in distinct_rows([row("1", "Go.", file="p.csv"), row("2", "Go.", file="p.csv")])] == ["1"]
+    assert [example.id for example in distinct_rows([row("a", "Go."), row("b", "Go."), row("a", "Go.")])] == ["a", "b"]
+    assert [
+        example.id for example in distinct_rows([row("1", "Go.", file="p.csv"), row("2", "Go.", file="p.csv")])
+    ] == ["1"]
 
 
 @pytest.mark.parametrize(("ids", "count"), [(False, 2), (True, 3)])
 def test_a_repeated_row_counts_once_unless_it_has_an_id_of_its_own(ids, count):
     """Text and label are equal; with ids the file says that there are two rows, and a note counts them."""
     rows = [{"text": "Go.", "label": "good"}, {"text": "Go.", "label": "good"}, {"text": "No.", "label": "bad"}]
-    sheet = read_sheet([{**({"id": n} if ids else {}), **each} for n, each in enumerate(rows)])
+    sheet = read_sheet([{**({"id": n} if ids else {}), **cells} for n, cells in enumerate(rows)])
     dataset = from_sheet("rows", sheet, MOOD)
     assert len(dataset.examples) == count
-    said = "2 rows have the same text and label as another, and an id of their own."
-    assert (said in dataset.notes) == ids
+    note = "2 rows have the same text and label as another, and an id of their own."
+    assert (note in dataset.notes) == ids
 
 
 def test_rows_that_share_an_instruction_stay_apart_where_answers_are_texts():

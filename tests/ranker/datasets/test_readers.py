@@ -3,6 +3,7 @@ import json
 
 import pyarrow as pa
 import pytest
+from named_rows import NamedRows
 from pyarrow import parquet
 from refusals import refuses
 
@@ -20,14 +21,14 @@ TABLE = "premise,hypothesis,label\nThe actor ran.,An actor ran.,entailment\n"
 
 
 @pytest.fixture
-def read(tmp_path):
+def read_as(tmp_path):
     """Writes a file and reads it: (name, content, ...) -> examples."""
 
     def write_and_read(name, content, columns=None, marker=no_marks):
         path = tmp_path / name
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        found = read_sheet(path, columns)
-        return tuple(examples(found.rows, NLI, found.layout, marker))
+        sheet = read_sheet(path, columns)
+        return tuple(examples(sheet.rows, NLI, sheet.layout, marker))
 
     return write_and_read
 
@@ -74,110 +75,107 @@ def columnar(*rows, names=None, **columns):
         ("a.parquet", columnar(**{column: pa.array([cell]).dictionary_encode() for column, cell in GOOD.items()})),
     ],
 )
-def test_one_row_in_every_form_is_the_same_example(read, name, content):
+def test_one_row_in_every_form_is_the_same_example(read_as, name, content):
     """Kind of file, ends of lines, compression, a byte order mark, column names and forms of labels do not matter."""
-    (example,) = read(name, content)
+    (example,) = read_as(name, content)
     assert (example.id, example.segments, example.target) == ("1", ("The actor ran.", "An actor ran."), 1)
     assert example.marks == {}
 
 
-def test_a_sentence_of_its_own_is_as_good_as_a_pair(read):
+def test_a_sentence_of_its_own_is_as_good_as_a_pair(read_as):
     """One text column makes one segment."""
-    assert read("a.csv", "sentence,label\nIt rained.,0\n")[0].segments == ("It rained.",)
+    assert read_as("a.csv", "sentence,label\nIt rained.,0\n")[0].segments == ("It rained.",)
 
 
-def test_a_quoted_cell_may_hold_anything(read):
+def test_a_quoted_cell_may_hold_anything(read_as):
     """Commas, quotes and ends of lines: RFC 4180; the next row is still found."""
-    found = read("a.csv", 'text,label\n"He said, ""go"",\nand went.",0\nIt rained.,1\n')
-    assert [example.segments[0] for example in found] == ['He said, "go",\nand went.', "It rained."]
+    rows = read_as("a.csv", 'text,label\n"He said, ""go"",\nand went.",0\nIt rained.,1\n')
+    assert [example.segments[0] for example in rows] == ['He said, "go",\nand went.', "It rained."]
 
 
-def test_a_tab_separated_file_knows_no_quotes(read):
+def test_a_tab_separated_file_knows_no_quotes(read_as):
     """As in HANS and PAWS, where a quotation mark is a character like another."""
-    assert read("a.tsv", 'text\tlabel\n"Go" he said.\t0\n')[0].segments == ('"Go" he said.',)
+    assert read_as("a.tsv", 'text\tlabel\n"Go" he said.\t0\n')[0].segments == ('"Go" he said.',)
 
 
-def test_a_file_of_usual_names_needs_no_others(read):
+def test_a_file_of_usual_names_needs_no_others(read_as):
     """A run may read several files, of which one has columns of its own; a part of them is not enough."""
-    own = {"text": ["vorher", "nachher"], "label": ["gold"]}
-    (example,) = read("a.jsonl", lines(GOOD), columns=own)
+    columns = {"text": ["vorher", "nachher"], "label": ["gold"]}
+    (example,) = read_as("a.jsonl", lines(GOOD), columns=columns)
     assert example.segments == (GOOD["premise"], GOOD["hypothesis"])
     with refuses(DataError, option="vorher"):
-        read("b.jsonl", lines({**GOOD, "gold": 1}), columns=own)
+        read_as("b.jsonl", lines({**GOOD, "gold": 1}), columns=columns)
 
 
 @pytest.mark.parametrize(
     "header", ["Premise,Hypothesis,Label", " premise,HYPOTHESIS ,gold_label", "Text_A,text_b,Target"]
 )
-def test_usual_names_are_usual_in_any_case(read, header):
+def test_usual_names_are_usual_in_any_case(read_as, header):
     """As spreadsheets write them."""
-    (example,) = read("a.csv", f"{header}\nThe actor ran.,An actor ran.,entailment\n")
+    (example,) = read_as("a.csv", f"{header}\nThe actor ran.,An actor ran.,entailment\n")
     assert (example.segments, example.target) == (("The actor ran.", "An actor ran."), 1)
 
 
 @pytest.mark.parametrize("pair", ["question,sentence", "question,passage", "text,text_pair", "sentence,question"])
-def test_no_half_of_a_pair_is_left_out(read, pair):
+def test_no_half_of_a_pair_is_left_out(read_as, pair):
     """Columns that are a text each by themselves are a pair side by side."""
-    (example,) = read("a.csv", f"id,{pair},label\n1,A.,B.,1\n")
+    (example,) = read_as("a.csv", f"id,{pair},label\n1,A.,B.,1\n")
     assert sorted(example.segments) == ["A.", "B."]
 
 
-def test_a_name_is_the_one_that_is_written_so(read):
-    """Where two differ in their case only."""
-    assert read("a.csv", "Label,label,text\n0,1,A.\n")[0].target == 1
+def test_a_name_is_the_one_that_is_written_so(read_as):
+    """The case decides where two names differ in nothing else."""
+    assert read_as("a.csv", "Label,label,text\n0,1,A.\n")[0].target == 1
 
 
-def test_columns_of_any_name_can_be_named(read):
-    """What is named is taken, what is not is found by the usual names."""
+def test_columns_of_any_name_can_be_named(read_as):
+    """Named columns are taken, and others found by the usual names."""
     rows = lines({"vorher": "a b", "nachher": "b a", "premise": "x", "hypothesis": "y", "gold": "neutral", "id": 17})
-    (example,) = read("a.jsonl", rows, columns={"text": ["vorher", "nachher"], "label": ["gold"]})
+    (example,) = read_as("a.jsonl", rows, columns={"text": ["vorher", "nachher"], "label": ["gold"]})
     assert (example.id, example.segments, example.target) == ("17", ("a b", "b a"), 0)
 
 
 @pytest.mark.parametrize("label", ["neutral", "CONTRADICTION", "non_entailment", 0, 0.0, "0", "0.0", False])
-def test_a_label_is_a_name_an_alias_or_a_number(read, label):
+def test_a_label_is_a_name_an_alias_or_a_number(read_as, label):
     """All of these are class 0."""
-    assert read("a.jsonl", lines({**GOOD, "label": label}))[0].target == 0
+    assert read_as("a.jsonl", lines({**GOOD, "label": label}))[0].target == 0
 
 
-def test_rows_may_bring_marks(read):
-    """Name -> list of [segment, start, end]; in a table as JSON."""
+def test_rows_may_bring_marks(read_as):
+    """Marks are a name -> list of [segment, start, end]; in a table as JSON."""
     marks = {"control": [[0, 4, 9], [1, 0, 2]]}
     expected = {"control": (Span(0, 4, 9), Span(1, 0, 2))}
-    assert read("a.jsonl", lines({**GOOD, "marks": marks}))[0].marks == expected
+    assert read_as("a.jsonl", lines({**GOOD, "marks": marks}))[0].marks == expected
     table = f"premise\thypothesis\tlabel\tmarks\nThe actor ran.\tAn actor ran.\t1\t{json.dumps(marks)}\n"
-    assert read("a.tsv", table)[0].marks == expected
+    assert read_as("a.tsv", table)[0].marks == expected
 
 
-def test_a_column_of_parquet_names_the_marks_of_all_rows(read):
-    """Those that a row has not are empty there."""
+def test_a_column_of_parquet_names_the_marks_of_all_rows(read_as):
+    """Marks that a row has not are empty there."""
     first, second = {"x": [[0, 4, 9]]}, {"y": [[1, 0, 2]]}
-    found = read("a.parquet", columnar({**GOOD, "marks": first}, {**GOOD, "id": 2, "marks": second}))
-    assert [set(example.marks) for example in found] == [{"x"}, {"y"}]
+    rows = read_as("a.parquet", columnar({**GOOD, "marks": first}, {**GOOD, "id": 2, "marks": second}))
+    assert [set(example.marks) for example in rows] == [{"x"}, {"y"}]
 
 
-def of_names(said):
+def of_names(features):
     """A Parquet file that says this of its columns."""
     table = parquet.read_table(pa.BufferReader(columnar({**GOOD, "label": 1})))
     sink = pa.BufferOutputStream()
-    parquet.write_table(table.replace_schema_metadata({"huggingface": said}), sink)
+    parquet.write_table(table.replace_schema_metadata({"huggingface": features}), sink)
     return sink.getvalue().to_pybytes()
 
 
-@pytest.mark.parametrize("said", ["[]", "{}", '{"info": {"features": {"label": {"names": 5}}}}'])
-def test_what_does_not_name_labels_says_nothing(read, said):
+@pytest.mark.parametrize("features", ["[]", "{}", '{"info": {"features": {"label": {"names": 5}}}}'])
+def test_what_does_not_name_labels_says_nothing(read_as, features):
     """Then numbers are read in the order of the task."""
-    assert [row.target for row in read("a.parquet", of_names(said))] == [1]
+    assert [row.target for row in read_as("a.parquet", of_names(features))] == [1]
 
 
-def test_a_rows_own_marks_win_over_a_rules(read):
+def test_a_rows_own_marks_win_over_a_rules(read_as):
     """A rule marks what the row leaves open."""
-    found = read(
-        "a.jsonl",
-        lines({**GOOD, "marks": {"feature": [[0, 4, 9]]}}, GOOD),
-        marker=lambda segments, row: {"feature": (Span(0, 0, 3),)},
-    )
-    assert [example.marks["feature"] for example in found] == [(Span(0, 4, 9),), (Span(0, 0, 3),)]
+    rows = lines({**GOOD, "marks": {"feature": [[0, 4, 9]]}}, GOOD)
+    examples = read_as("a.jsonl", rows, marker=lambda segments, row: {"feature": (Span(0, 0, 3),)})
+    assert [example.marks["feature"] for example in examples] == [(Span(0, 4, 9),), (Span(0, 0, 3),)]
 
 
 LONG = "a" * (10 << 20)
@@ -247,25 +245,25 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("name", "content", "option", "value", "place"), WRONG, ids=range(len(WRONG)))
-def test_what_cannot_be_right_is_refused_in_one_line(read, tmp_path, name, content, option, value, place):
+def test_what_cannot_be_right_is_refused_in_one_line(read_as, tmp_path, name, content, option, value, place):
     """File, line, and what was wrong there: one line, and not a long one."""
     with refuses(DataError, option=option, value=value, place=tmp_path / place) as caught:
-        read(name, content)
+        read_as(name, content)
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 500
 
 
-def test_a_column_that_is_named_must_be_there(read):
+def test_a_column_that_is_named_must_be_there(read_as):
     """The message lists the columns there are."""
     with refuses(DataError, option="gold"):
-        read("a.jsonl", lines(GOOD), columns={"label": ["gold"]})
+        read_as("a.jsonl", lines(GOOD), columns={"label": ["gold"]})
 
 
 @pytest.mark.parametrize("name", ["a.xlsx", "a", "a.gz", "a.parquet.gz"])
-def test_an_unknown_kind_of_file_is_refused(read, tmp_path, name):
+def test_an_unknown_kind_of_file_is_refused(read_as, tmp_path, name):
     """The error lists the kinds that are known."""
     with refuses(UsageError, allowed=ENDINGS, place=tmp_path / name):
-        read(name, "")
+        read_as(name, "")
 
 
 def test_a_missing_file_is_said_so(tmp_path):
@@ -275,7 +273,7 @@ def test_a_missing_file_is_said_so(tmp_path):
 
 
 def test_a_file_is_read_no_further_than_its_limit(tmp_path):
-    """What unpacks into far more than it seems to be stops at the limit, with a line."""
+    """A file that unpacks into far more than it seems to be stops at the limit, with a line."""
     path = tmp_path / "a.csv.gz"
     path.write_bytes(gzip.compress(b"text,label\n" + b"a,1\n" * 1000))
     with refuses(DataError, option="limits.file", place=path):
@@ -283,32 +281,21 @@ def test_a_file_is_read_no_further_than_its_limit(tmp_path):
 
 
 @pytest.mark.parametrize("rows", [[{**GOOD, "premise": f"{n} " * 300} for n in range(40)], [GOOD] * 2000])
-def test_a_parquet_file_is_read_no_further_than_its_limit(read, tmp_path, rows):
-    """Nor where it is small because its rows are all the same."""
+def test_a_parquet_file_is_read_no_further_than_its_limit(read_as, tmp_path, rows):
+    """Nor where the file is small because its rows are all the same."""
     content = columnar(*rows)
-    read("a.parquet", content)
+    read_as("a.parquet", content)
     with refuses(DataError, option="limits.file", place=tmp_path / "a.parquet"):
         read_sheet(tmp_path / "a.parquet", limits=Limits(file=10_000))
 
 
-def test_columns_of_one_name_in_a_parquet_file(read):
-    """Which of the two is meant, nobody can know."""
+def test_columns_of_one_name_in_a_parquet_file(read_as):
+    """Nobody can know which of the two is meant."""
     table = pa.Table.from_arrays([pa.array([1]), pa.array(["a"]), pa.array(["b"])], ["label", "text", "text"])
     sink = pa.BufferOutputStream()
     parquet.write_table(table, sink)
     with refuses(DataError, value="text"):
-        read("a.parquet", sink.getvalue().to_pybytes())
-
-
-class Rows(list):
-    """Rows with the features of a ``datasets.Dataset``, in which the Hugging Face copy of HANS names its numbers."""
-
-    class ClassLabel:
-        """As in ``datasets``."""
-
-        names = ("entailment", "non-entailment")
-
-    features = {"premise": object(), "hypothesis": object(), "label": ClassLabel()}  # noqa: RUF012
+        read_as("a.parquet", sink.getvalue().to_pybytes())
 
 
 def test_rows_in_memory_are_examples_as_well():
@@ -320,7 +307,7 @@ def test_rows_in_memory_are_examples_as_well():
 
 def test_label_numbers_are_read_as_the_data_set_names_them():
     """The copy of HANS counts from entailment: 0 is class 1 of the task."""
-    rows = Rows([{**GOOD, "label": 0}, {**GOOD, "label": 1}])
+    rows = NamedRows([{**GOOD, "label": 0}, {**GOOD, "label": 1}], ("entailment", "non-entailment"))
     assert [row.target for row in labelled(rows, NLI).examples] == [1, 0]
 
 
@@ -344,8 +331,8 @@ def test_a_number_is_never_the_name_that_looks_like_it():
     names = ["1", "2", "3"]
     features = datasets.Features(text=datasets.Value("string"), label=datasets.ClassLabel(names=names))
     rows = datasets.Dataset.from_dict({"text": ["a", "b", "c"], "label": [0, 1, 2]}, features=features)
-    found = labelled(rows, ClassificationTask("stars", ("3", "2", "1")))
-    assert [found.task.show(row.target) for row in found.examples] == names
+    read_rows = labelled(rows, ClassificationTask("stars", ("3", "2", "1")))
+    assert [read_rows.task.show(row.target) for row in read_rows.examples] == names
 
 
 TEXT = "Never again, never."
@@ -356,51 +343,50 @@ SPANS = (Span(0, 0, 5), Span(0, 13, 18))
     "cell",
     [[[13, 18], [0, 5]], [[0, 0, 5], [0, 13, 18]], "[[0, 5], [13, 18]]", ["Never", "never"], '["Never", "never"]'],
 )
-def test_rationales_have_many_forms(read, cell):
+def test_rationales_have_many_forms(read_as, cell):
     """Spans in any order, or words in that of the text; as lists or as JSON."""
     row = {"text": TEXT, "label": "neutral", "why": cell}
-    (example,) = read("a.jsonl", lines(row), {"rationale": ["why"]})
+    (example,) = read_as("a.jsonl", lines(row), {"rationale": ["why"]})
     assert example.marks == {"rationale": SPANS}
 
 
 @pytest.mark.parametrize("text", [{"tokens": ["Ne ver", "again", ",", "ne"]}, {"text": "Ne\u00a0ver again\t,  ne"}])
-def test_rationales_may_be_numbers_of_tokens(read, text):
-    """1 marks a token of a list, or of a text between blanks; neighbours are one span. No-break spaces part nothing."""
+def test_rationales_may_be_numbers_of_tokens(read_as, text):
+    """In a list, or a text between blanks, 1 marks a token; neighbours are one span, and no-break spaces part none."""
     row = {**text, "label": "neutral", "why": [True, 1, 0, 1], "too": [0, 0, 1, 0]}
-    (example,) = read("a.jsonl", lines(row), {"rationale": ["why", "too"]})
-    named = {mark: [example.text(span) for span in spans] for mark, spans in example.marks.items()}
-    assert {mark: ["".join(name.split()) for name in names] for mark, names in named.items()} == {
+    (example,) = read_as("a.jsonl", lines(row), {"rationale": ["why", "too"]})
+    words = {mark: [example.text(span) for span in spans] for mark, spans in example.marks.items()}
+    assert {mark: ["".join(name.split()) for name in names] for mark, names in words.items()} == {
         "rationale": ["Neveragain", "ne"],
         "rationale-2": [","],
     }
 
 
-def test_each_column_of_rationales_is_an_annotator(read):
+def test_each_column_of_rationales_is_an_annotator(read_as):
     """Blank cells and empty lists are of nobody; marks of the row and of a rule stay."""
     rows = [
         {"text": TEXT, "label": "neutral", "a": None, "b": [[0, 5]], "marks": {"cue": [[0, 6, 11]]}},
         {"text": TEXT, "label": "neutral", "a": [], "b": ""},
         {"text": TEXT, "label": "neutral", "a": [0, 0, 0], "b": [1, 0, 0]},
     ]
-    first, second, third = read(
-        "a.jsonl", lines(*rows), {"rationale": ["a", "b"]}, lambda segments, row: {"rule": (Span(0, 0, 1),)}
-    )
+    rule = {"rule": (Span(0, 0, 1),)}
+    first, second, third = read_as("a.jsonl", lines(*rows), {"rationale": ["a", "b"]}, lambda segments, row: rule)
     assert {*first.marks} == {"rule", "cue", "rationale-2"}
     assert {*second.marks} == {"rule"}
     assert third.marks["rationale-2"] == SPANS[:1]
 
 
-def test_rationales_of_pairs_name_their_segment(read):
+def test_rationales_of_pairs_name_their_segment(read_as):
     """And may lie in either text."""
     row = {**GOOD, "why": [[0, 4, 9], [1, 3, 8]]}
-    (example,) = read("a.jsonl", lines(row), {"rationale": ["why"]})
+    (example,) = read_as("a.jsonl", lines(row), {"rationale": ["why"]})
     assert [example.text(span) for span in example.marks["rationale"]] == ["actor", "actor"]
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.parquet"])
-def test_rationales_in_tables(read, name):
+def test_rationales_in_tables(read_as, name):
     """JSON in a CSV, lists in a Parquet file."""
     columns = {"text": [TEXT] * 2, "label": ["neutral"] * 2, "why": [[[0, 5]], [[13, 18]]]}
     content = f'text,label,why\n"{TEXT}",neutral,"[[0, 5]]"\n"{TEXT}",neutral,"[[13, 18]]"\n'
-    examples = read(name, content if name == "a.csv" else columnar(**columns), {"rationale": ["why"]})
+    examples = read_as(name, content if name == "a.csv" else columnar(**columns), {"rationale": ["why"]})
     assert [example.marks["rationale"] for example in examples] == [SPANS[:1], SPANS[1:]]

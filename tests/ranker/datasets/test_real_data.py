@@ -66,20 +66,20 @@ def lines(path):
 @pytest.mark.parametrize("name", ROWS)
 def test_no_row_is_lost_and_no_text_changed(name):
     """As many examples as rows, ids once each, texts as they stand in the file, both labels there."""
-    found = load(name)
-    assert len(found.examples) == ROWS[name]
-    assert len({example.id for example in found.examples}) == ROWS[name]
-    assert {example.target for example in found.examples} == {0, 1}
+    loaded = load(name)
+    assert len(loaded.examples) == ROWS[name]
+    assert len({example.id for example in loaded.examples}) == ROWS[name]
+    assert {example.target for example in loaded.examples} == {0, 1}
     card = sets.cards()[name]
-    layout, where = card.layouts[0], card.layouts[0].where
-    rows = [row for row in table(Path(found.origin)) if all(str(row[column]) == v for column, v in where.items())]
+    layout, chosen = card.layouts[0], card.layouts[0].where
+    rows = [row for row in table(Path(loaded.origin)) if all(str(row[column]) == v for column, v in chosen.items())]
     texts = [tuple(row[column] for column in layout.text) for row in rows]
-    assert [example.segments for example in found.examples] == texts
+    assert [example.segments for example in loaded.examples] == texts
 
 
 @pytest.mark.parametrize("name", ROWS)
 def test_no_mark_lies_outside_its_segment(name):
-    """Each covers whole words: no white space at its ends, and no letter beside them."""
+    """A mark covers whole words: no white space at its ends, and no letter beside them."""
     for example in load(name).examples:
         for span in (span for spans in example.marks.values() for span in spans):
             text = example.segments[span.segment]
@@ -92,12 +92,12 @@ def test_no_mark_lies_outside_its_segment(name):
 def test_every_premise_of_hans_con_has_its_control_word():
     """One span a row, and the words that the subcase is named for."""
     subcases = {row["pairID"]: row["subcase"] for row in table(Path(load("hans-con").origin))}
-    found = Counter()
+    counts = Counter()
     for example in load("hans-con").examples:
         (span,) = example.marks["control"]
-        found[subcases[example.id], example.text(span).lower()] += 1
-    assert found.total() == ROWS["hans-con"]
-    unexpected = {key: count for key, count in found.items() if key[1] not in EXPECTED[key[0]].split(", ")}
+        counts[subcases[example.id], example.text(span).lower()] += 1
+    assert counts.total() == ROWS["hans-con"]
+    unexpected = {key: count for key, count in counts.items() if key[1] not in EXPECTED[key[0]].split(", ")}
     assert not unexpected
 
 
@@ -110,9 +110,9 @@ def test_parse_and_text_give_the_same_control_words():
 def test_control_words_of_the_training_set_are_found_without_a_parse():
     """Other sentences of the same kinds, in a file that has none."""
     rows = [row for row in lines("hans/heuristics_train_set.jsonl.gz") if row["heuristic"] == "constituent"]
-    found = [control((row["sentence1"], row["sentence2"]), row) for row in rows]
+    spans_of_rows = [control((row["sentence1"], row["sentence2"]), row) for row in rows]
     assert len(rows) > 9_000
-    assert sum(len(spans) == 1 for spans in found) == len(rows)
+    assert sum(len(spans) == 1 for spans in spans_of_rows) == len(rows)
 
 
 def test_swapped_words_are_marked_wherever_a_word_moved():
@@ -145,8 +145,8 @@ def test_the_feature_is_found_in_rows_of_other_parts(name, part):
     rule = RULES[card.marks["feature"]]
     rows = lines(f"{card.folders[0]}/{part}.jsonl.gz")
     for label in (0, 1):
-        found = [len(rule((row["sentence"],), row)) for row in rows if row["label"] == label]
-        assert sum(count == label for count in found) >= 0.97 * len(found)
+        counts = [len(rule((row["sentence"],), row)) for row in rows if row["label"] == label]
+        assert sum(count == label for count in counts) >= 0.97 * len(counts)
 
 
 @pytest.mark.parametrize(
@@ -165,11 +165,11 @@ def test_training_files_are_read_as_a_users_own_data(path, rows, text, label):
     name = "paraphrase" if "qqp" in path else "nli"
     task: ClassificationTask = sets.tasks()[name]
     sheet = readers.read_sheet(Path(DATA, path))
-    found = list(readers.examples(sheet.rows, task, sheet.layout))
-    assert len(found) == rows
+    examples = list(readers.examples(sheet.rows, task, sheet.layout))
+    assert len(examples) == rows
     first = lines(path)[0]
-    assert found[0].segments == tuple(first[column] for column in text)
-    assert task.labels[found[0].target] in (first[label], *task.aliases) or isinstance(first[label], int)
+    assert examples[0].segments == tuple(first[column] for column in text)
+    assert task.labels[examples[0].target] in (first[label], *task.aliases) or isinstance(first[label], int)
 
 
 CATALOGUE = {

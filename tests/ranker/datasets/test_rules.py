@@ -33,7 +33,7 @@ def test_the_types_of_crossner_are_those_that_boss_prints():
     ],
 )
 def test_a_text_is_cleaned(rule, text, cleaned):
-    """What is named goes, with the blanks around it; the rest stays."""
+    """The named parts go, with the blanks around them; the rest stays."""
     assert rules.TEXTS[rule](text) == cleaned
 
 
@@ -107,11 +107,11 @@ def test_toxigen_is_toxic_from_a_mean_of_three():
 
 def test_a_passage_of_mrqa_becomes_a_row_a_question():
     """Only answers that stand in the passage count, each once; a question without one is left out."""
-    asked = [
+    questions = [
         {"qid": "1", "question": "Who?", "detected_answers": [{"text": "Ann"}, {"text": "Ann"}], "answers": ["ann"]},
         {"qid": "2", "question": "When?", "detected_answers": [], "answers": ["today"]},
     ]
-    rows = list(rules.of_mrqa({"context": "Ann ran.", "qas": asked}))
+    rows = list(rules.of_mrqa({"context": "Ann ran.", "qas": questions}))
     assert [(row["id"], row["answers"]) for row in rows] == [("1", ["Ann"])]
 
 
@@ -141,6 +141,6 @@ def test_the_papers_examples_of_the_grammar_test_come_out():
 
 @pytest.mark.parametrize(("text", "answer"), [("No gap.", 0), ("A ___", 1)])
 def test_an_exam_question_without_a_gap_or_a_right_option_is_refused(text, answer):
-    """It would give no acceptable sentence."""
+    """Such a question would give no acceptable sentence."""
     with pytest.raises(ValueError, match="a text with a gap"):
         list(rules.filled_gaps({"text": text, "options": ["a"], "answer": answer}))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from named_rows import NamedRows
 from refusals import refuses
 
 from factors import Span
@@ -25,7 +26,6 @@ licence = "MIT"
 population = 3
 files = ["toy.tsv", "toy.jsonl"]
 folders = ["below"]
-{more}
 
 [task]
 name = "colour"
@@ -36,7 +36,7 @@ text = ["first", "second"]
 label = "label"
 id = "name"
 numbers = ["blue", "red"]
-where = {{ kind = "hard" }}
+where = { kind = "hard" }
 
 [[layouts]]
 text = ["first"]
@@ -69,12 +69,12 @@ def toy(tmp_path):
     """A folder with the card of a set named toy, as `include` takes it."""
     folder = tmp_path / "sets" / "toy"
     folder.mkdir(parents=True)
-    (folder / "card.toml").write_text(CARD.format(more=""), encoding="utf-8")
+    (folder / "card.toml").write_text(CARD, encoding="utf-8")
     return folder
 
 
 @pytest.fixture
-def data(tmp_path):
+def official(tmp_path):
     """A folder with the set's official file."""
     folder = tmp_path / "data"
     folder.mkdir()
@@ -85,55 +85,55 @@ def data(tmp_path):
 @pytest.mark.parametrize("name", sets.names())
 def test_every_set_comes_with_a_sample(name):
     """Both labels, as many rows as are attributed, and the card's marks on all, or on all with the feature."""
-    found = sets.load(name)
-    assert found.origin == EMBEDDED
-    assert len(found.examples) == found.population == (400 if name == "paws" else 600)
-    assert {example.target for example in found.examples} == {0, 1}
+    loaded = sets.load(name)
+    assert loaded.origin == EMBEDDED
+    assert len(loaded.examples) == loaded.population == (400 if name == "paws" else 600)
+    assert {example.target for example in loaded.examples} == {0, 1}
     marks = sets.cards()[name].marks
-    assert {mark for example in found.examples for mark in example.marks} == set(marks)
-    featured = [example for example in found.examples if example.target == 1 or not name.startswith("msgs")]
+    assert {mark for example in loaded.examples for mark in example.marks} == set(marks)
+    featured = [example for example in loaded.examples if example.target == 1 or not name.startswith("msgs")]
     assert all(set(example.marks) == set(marks) for example in featured)
 
 
-def test_a_set_is_read_from_its_official_file(toy, data):
+def test_a_set_is_read_from_its_official_file(toy, official):
     """The first layout whose columns are there, its part of the rows, its order of label numbers, its ids and marks."""
-    found = sets.load("toy", data, [toy])
-    assert (found.name, found.population, found.origin) == ("toy", 3, str(data / "toy.tsv"))
-    assert [(example.id, example.target) for example in found.examples] == [("a", 1), ("c", 0)]
-    assert found.examples[0].segments == ("A tall tree.", "A tree.")
-    assert found.examples[0].marks == {"cue": (Span(0, 2, 6),)}
+    loaded = sets.load("toy", official, [toy])
+    assert (loaded.name, loaded.population, loaded.origin) == ("toy", 3, str(official / "toy.tsv"))
+    assert [(example.id, example.target) for example in loaded.examples] == [("a", 1), ("c", 0)]
+    assert loaded.examples[0].segments == ("A tall tree.", "A tree.")
+    assert loaded.examples[0].marks == {"cue": (Span(0, 2, 6),)}
 
 
-def test_a_path_may_be_text(toy, data, tmp_path):
+def test_a_path_may_be_text(toy, official, tmp_path):
     """As one types it in a notebook; text is never taken for rows."""
-    assert sets.load("toy", str(data), [str(toy)]) == sets.load("toy", data, [toy])
+    assert sets.load("toy", str(official), [str(toy)]) == sets.load("toy", official, [toy])
     rows = tmp_path / "ten.jsonl"
     rows.write_text('{"text": "A tree.", "label": "red"}\n', encoding="utf-8")
-    own = labelled(rows, like="toy", include=[toy])
-    assert labelled(rows, "COLOUR", like="TOY", include=[toy]) == own
-    assert labelled(str(rows), like="toy", include=[toy]) == own
-    assert (own.name, own.origin) == ("ten", str(rows))
+    expected = labelled(rows, like="toy", include=[toy])
+    assert labelled(rows, "COLOUR", like="TOY", include=[toy]) == expected
+    assert labelled(str(rows), like="toy", include=[toy]) == expected
+    assert (expected.name, expected.origin) == ("ten", str(rows))
     assert sets.unlabelled(str(rows)) == sets.unlabelled(rows)
     with refuses(UsageError, option="task", value="nli", allowed=("colour",)):
         labelled(rows, "nli", like="toy", include=[toy])
 
 
-def test_another_layout_is_as_good(toy, data):
+def test_another_layout_is_as_good(toy, official):
     """Here one of single texts, without ids: the rows' numbers serve."""
-    (data / "toy.tsv").write_text("colour\tfirst\nblue\tA hut.\n", encoding="utf-8")
-    (example,) = sets.load("toy", data, [toy]).examples
+    (official / "toy.tsv").write_text("colour\tfirst\nblue\tA hut.\n", encoding="utf-8")
+    (example,) = sets.load("toy", official, [toy]).examples
     assert (example.id, example.segments, example.target) == ("1", ("A hut.",), 1)
 
 
 @pytest.mark.parametrize("place", ["", "below", "file"])
-def test_the_file_is_found_in_each_place(toy, data, place):
+def test_the_file_is_found_in_each_place(toy, official, place):
     """In the folder that is named, in the set's own below it, or named itself, whatever it is called then."""
-    target = data / ("other.tsv" if place == "file" else Path(place, "toy.tsv"))
-    shutil.copy(data / "toy.tsv", toy)
+    target = official / ("other.tsv" if place == "file" else Path(place, "toy.tsv"))
+    shutil.copy(official / "toy.tsv", toy)
     assert sets.load("toy", include=[toy]).origin == str(toy / "toy.tsv")  # beside its card, and no sample
     target.parent.mkdir(exist_ok=True)
-    (data / "toy.tsv").rename(target)
-    assert len(sets.load("TOY", target if place == "file" else data, [toy.parent]).examples) == 2
+    (official / "toy.tsv").rename(target)
+    assert len(sets.load("TOY", target if place == "file" else official, [toy.parent]).examples) == 2
 
 
 @pytest.mark.parametrize("name", ["examples.jsonl", "examples.jsonl.gz"])
@@ -141,42 +141,31 @@ def test_a_set_of_ones_own_brings_its_rows_beside_its_card(toy, name):
     """In the layout of the embedded samples; a row's own marks win over the rule's."""
     content = lines(OWN).encode()
     (toy / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
-    found = sets.load("toy", include=[toy])
-    assert [example.target for example in found.examples] == [1, 0]
-    assert [example.marks["cue"] for example in found.examples] == [(Span(0, 2, 5),), (Span(0, 2, 6),)]
+    loaded = sets.load("toy", include=[toy])
+    assert [example.target for example in loaded.examples] == [1, 0]
+    assert [example.marks["cue"] for example in loaded.examples] == [(Span(0, 2, 5),), (Span(0, 2, 6),)]
 
 
 def test_rows_in_memory_make_a_set(toy):
     """In any of its layouts."""
     rows = [{"first": "A tall tree.", "second": "A tree.", "label": 1, "name": "a", "kind": "hard"}]
-    found = sets.from_rows("toy", rows, [toy])
-    assert (found.origin, found.examples[0].target, found.examples[0].id) == ("rows in memory", 0, "a")
+    loaded = sets.from_rows("toy", rows, [toy])
+    assert (loaded.origin, loaded.examples[0].target, loaded.examples[0].id) == ("rows in memory", 0, "a")
     assert sets.from_rows("toy", OWN, [toy]).examples[1].target == 0
 
 
 def test_the_copy_of_hans_on_the_hub_is_read_in_its_own_order_of_labels():
-    """It counts from entailment, has no ids, and holds all three heuristics."""
+    """The copy counts from entailment, has no ids, and holds all three heuristics."""
     row = {"premise": "The cook ran .", "hypothesis": "The cook ran .", "label": 0, "heuristic": "subsequence"}
     rows = [row, {**row, "heuristic": "constituent"}, {**row, "label": 1}]
     assert [example.target for example in sets.from_rows("hans-sub", rows).examples] == [1, 0]
-
-
-class Rows(list):
-    """Rows that name their label numbers, as a ``datasets.Dataset`` does."""
-
-    class ClassLabel:
-        """As in ``datasets``."""
-
-        names = ("paraphrase", "non-paraphrase")
-
-    features = {"label": ClassLabel()}  # noqa: RUF012
 
 
 def test_label_numbers_are_read_as_the_rows_name_them():
     """PAWS counts from non-paraphrase; rows that say otherwise are believed."""
     row = {"id": "a", "sentence1": "Is P or Q first?", "sentence2": "Is Q or P first?", "label": 0}
     assert sets.from_rows("paws", [row]).examples[0].target == 0
-    assert sets.from_rows("paws", Rows([row])).examples[0].target == 1
+    assert sets.from_rows("paws", NamedRows([row], ("paraphrase", "non-paraphrase"))).examples[0].target == 1
 
 
 def test_a_users_set_hides_a_built_in_one_of_its_name(toy):
@@ -193,32 +182,28 @@ def test_rows_of_a_user_are_all_population(tmp_path):
     path.write_text(
         "premise,hypothesis,label\nA cook ran.,A cook ran.,entailment\nA cook ran.,It rained.,neutral\n", "utf-8"
     )
-    found = labelled(path)
-    assert (found.name, found.task.name, found.population, found.designed) == ("mine", "nli", 2, None)
-    assert [example.marks for example in found.examples] == [{}, {}]
-    assert labelled(path, task="NLI") == found
+    mine = labelled(path)
+    assert (mine.name, mine.task.name, mine.population, mine.designed) == ("mine", "nli", 2, None)
+    assert [example.marks for example in mine.examples] == [{}, {}]
+    assert labelled(path, task="NLI") == mine
 
 
 def test_rows_of_a_user_may_be_like_a_set():
-    """They take its task, its marks and its designed factor."""
+    """Such rows take its task, its marks and its designed factor."""
     rows = [{"premise": "Unless it rains, we go.", "hypothesis": "We go.", "label": "neutral"}]
-    found = labelled(rows, like="hans-con")
-    assert (found.name, found.designed, found.origin) == ("rows", "CONST", "rows in memory")
-    assert found.examples[0].marks == {"control": (Span(0, 0, 6),)}
+    mine = labelled(rows, like="hans-con")
+    assert (mine.name, mine.designed, mine.origin) == ("rows", "CONST", "rows in memory")
+    assert mine.examples[0].marks == {"control": (Span(0, 0, 6),)}
 
 
 def test_rows_of_a_user_may_be_like_a_set_of_ones_own(toy):
-    """Which `include` brings."""
-    found = labelled([{"text": "A tall tree.", "label": "blue"}], like="toy", include=[toy])
-    assert (found.task.name, found.examples[0].marks) == ("colour", {"cue": (Span(0, 2, 6),)})
-
-
-def test_a_users_own_task_is_known_through_its_card(toy):
-    """`include` brings its labels as well."""
+    """`include` brings the set, and its labels as well."""
+    mine = labelled([{"text": "A tall tree.", "label": "blue"}], like="toy", include=[toy])
+    assert (mine.task.name, mine.examples[0].marks) == ("colour", {"cue": (Span(0, 2, 6),)})
     assert labelled([{"text": "A hut.", "label": "Blue"}], include=[toy]).task.name == "colour"
 
 
-def said(*labels):
+def labelled_as(*labels):
     """Rows with these labels."""
     return [{"text": f"A tree of {number} years.", "label": label} for number, label in enumerate(labels)]
 
@@ -226,8 +211,8 @@ def said(*labels):
 def test_a_task_of_ones_own_needs_no_card():
     """From Python a task is a record like any other; of as many labels as it has."""
     task = ClassificationTask("group", tuple(f"group {n}" for n in range(12)))
-    found = labelled(said("11", "group 3", 7), task)
-    assert ([row.target for row in found.examples], found.task) == ([11, 3, 7], task)
+    rows = labelled(labelled_as("11", "group 3", 7), task)
+    assert ([row.target for row in rows.examples], rows.task) == ([11, 3, 7], task)
 
 
 def test_rows_without_a_label_and_repeats_are_left_out_and_that_is_said():
@@ -236,10 +221,10 @@ def test_rows_without_a_label_and_repeats_are_left_out_and_that_is_said():
     rows = [
         {"text": text, "label": label} for text, label in (("A.", "red"), ("B.", ""), ("A.", "Red"), ("A.", "blue"))
     ]
-    found = labelled(rows, task)
-    assert [(row.segments, row.target, row.id) for row in found.examples] == [(("A.",), 1, "1"), (("A.",), 0, "4")]
-    assert found.population == 2
-    assert found.notes == (
+    mine = labelled(rows, task)
+    assert [(row.segments, row.target, row.id) for row in mine.examples] == [(("A.",), 1, "1"), (("A.",), 0, "4")]
+    assert mine.population == 2
+    assert mine.notes == (
         "1 row has no label yet, and counts only in a pool (`pool`).",
         "1 row that exactly repeats another was left out.",
         "2 rows have the same text as another, but a different label.",
@@ -248,13 +233,13 @@ def test_rows_without_a_label_and_repeats_are_left_out_and_that_is_said():
 
 def test_labels_that_count_as_one_and_numbers_are_told():
     """Whoever wrote three labels hears that two were judged; whoever wrote numbers, how they were read."""
-    assert labelled(said("neutral", "contradiction", "Neutral", "entailment")).notes == (
+    assert labelled(labelled_as("neutral", "contradiction", "Neutral", "entailment")).notes == (
         "The labels Neutral and contradiction of the rows count as one label here: non-entailment.",
     )
-    found = labelled(said("1", 0, True), "nli")
-    assert found.notes == ("0 was read as non-entailment, 1 as entailment.",)
-    assert found.numbers == {0: 0, 1: 1}
-    assert labelled(said("neutral", "entailment")).notes == ()
+    numbered = labelled(labelled_as("1", 0, True), "nli")
+    assert numbered.notes == ("0 was read as non-entailment, 1 as entailment.",)
+    assert numbered.numbers == {0: 0, 1: 1}
+    assert labelled(labelled_as("neutral", "entailment")).notes == ()
 
 
 def test_rows_of_a_data_frame_are_rows():
@@ -268,37 +253,37 @@ def test_rows_of_a_data_frame_are_rows():
         def __iter__(self):
             return iter(["text", "label"])
 
-    found = labelled(Frame(), ClassificationTask("colour", ("blue", "red")), columns={"text": "text", "label": "label"})
-    assert [row.segments for row in found.examples] == [("A.",)]
+    rows = labelled(Frame(), ClassificationTask("colour", ("blue", "red")), columns={"text": "text", "label": "label"})
+    assert [row.segments for row in rows.examples] == [("A.",)]
 
 
 def test_columns_that_hold_text_and_are_not_read_are_named():
     """Half of a pair would be a ranking of other models' inputs; where the user says what to read, nothing is said."""
-    asked = {"question": "Who ran?", "answer": "A dog did.", "by": "Ann"}
-    rows = [{**asked, "label": "yes"}, {**asked, "question": "Who sang?", "label": "no"}]
+    cells = {"question": "Who ran?", "answer": "A dog did.", "by": "Ann"}
+    rows = [{**cells, "label": "yes"}, {**cells, "question": "Who sang?", "label": "no"}]
     task = ClassificationTask("asked", ("no", "yes"))
-    said = "Read as text: question. Unread, though it holds text: answer; choose with `columns`."
-    assert said in labelled(rows, task).notes
+    note = "Read as text: question. Unread, though it holds text: answer; choose with `columns`."
+    assert note in labelled(rows, task).notes
     assert not labelled(rows, task, {"text": ["question", "answer"]}).notes
 
 
 def test_several_columns_of_references_are_all_read():
     """None of them is said to be unread."""
     rows = [{"document": f"It {verb}.", "reference": "A dog.", "ref2": "The dog."} for verb in ("ran", "sang")]
-    found = labelled(rows, "text", {"label": ["reference", "ref2"]})
-    assert found.examples[0].target == ("A dog.", "The dog.")
-    assert not any("ref2" in note for note in found.notes)
+    mine = labelled(rows, "text", {"label": ["reference", "ref2"]})
+    assert mine.examples[0].target == ("A dog.", "The dog.")
+    assert not any("ref2" in note for note in mine.notes)
 
 
-@pytest.mark.parametrize(("ending", "said"), [("tsv", True), ("csv", False)])
-def test_quotes_that_a_tsv_does_not_have_are_told(tmp_path, ending, said):
+@pytest.mark.parametrize(("ending", "quoted"), [("tsv", True), ("csv", False)])
+def test_quotes_that_a_tsv_does_not_have_are_told(tmp_path, ending, quoted):
     """A spreadsheet quotes cells with a comma; in a .csv they are no part of the text, in a .tsv they are."""
     sign = {"tsv": "\t", "csv": ","}[ending]
     file = tmp_path / f"rows.{ending}"
     file.write_text(f'text{sign}label\n"Well, it ran."{sign}yes\nIt sang.{sign}no\n')
-    found = labelled(file, ClassificationTask("asked", ("no", "yes")))
-    assert found.examples[0].segments == (('"Well, it ran."' if said else "Well, it ran."),)
-    assert any(note.startswith("1 row has a text in quotes") for note in found.notes) == said
+    rows = labelled(file, ClassificationTask("asked", ("no", "yes")))
+    assert rows.examples[0].segments == (('"Well, it ran."' if quoted else "Well, it ran."),)
+    assert any(note.startswith("1 row has a text in quotes") for note in rows.notes) == quoted
 
 
 @pytest.mark.parametrize(
@@ -313,8 +298,8 @@ def test_blank_lines_at_the_end_are_no_rows(tmp_path, ending, content):
     """Nor are the commas that a spreadsheet leaves of cells that were cleared."""
     file = tmp_path / f"rows.{ending}"
     file.write_text(content)
-    found = labelled(file, ClassificationTask("asked", ("no", "yes")))
-    assert (len(found.examples), found.notes) == (1, ())
+    rows = labelled(file, ClassificationTask("asked", ("no", "yes")))
+    assert (len(rows.examples), rows.notes) == (1, ())
 
 
 def test_truths_as_data_frames_write_them_are_numbers():
@@ -326,113 +311,45 @@ def test_truths_as_data_frames_write_them_are_numbers():
 @pytest.mark.parametrize(
     ("call", "error", "option", "place"),
     [
-        (lambda toy, data: sets.load("hans-s"), UnknownName, '', ""),
+        (lambda toy, official: sets.load("hans-s"), UnknownName, '', ""),
+        (lambda toy, official: sets.load("qqqq"), UnknownName, '', ""),
+        (lambda toy, official: sets.load("toy", None, [toy]), UsageError, 'data_dir', ""),
+        (lambda toy, official: sets.load("toy", toy, [toy]), UsageError, 'data_dir', ""),
+        (lambda toy, official: sets.load("hans-sub", official), UsageError, 'data_dir', ""),
+        (lambda toy, official: sets.load("toy", official / "none", [toy]), UsageError, 'data_dir', ""),
+        (lambda toy, official: sets.load("toy", official, [official]), UsageError, 'include', ""),
         (
-            lambda toy, data: sets.load("qqqq"),
-            UnknownName,
-            '', "",
-        ),
-        (
-            lambda toy, data: sets.load("toy", None, [toy]),
-            UsageError,
-            'data_dir', "",
-        ),
-        (
-            lambda toy, data: sets.load("toy", toy, [toy]),
-            UsageError,
-            'data_dir', "",
-        ),
-        (
-            lambda toy, data: sets.load("hans-sub", data),
-            UsageError,
-            'data_dir', "",
-        ),
-        (
-            lambda toy, data: sets.load("toy", data / "none", [toy]),
-            UsageError,
-            'data_dir', "",
-        ),
-        (
-            lambda toy, data: sets.load("toy", data, [data]),
-            UsageError,
-            'include', "",
-        ),
-        (
-            lambda toy, data: sets.from_rows("hans-lex", [{**HANS, "heuristic": "constituent"}]),
+            lambda toy, official: sets.from_rows("hans-lex", [{**HANS, "heuristic": "constituent"}]),
             DataError,
             '', "rows in memory",
         ),
+        (lambda toy, official: sets.from_rows("toy", [], [toy]), DataError, '', "rows in memory"),
         (
-            lambda toy, data: sets.from_rows("toy", [], [toy]),
-            DataError,
-            '', "rows in memory",
-        ),
-        (
-            lambda toy, data: sets.from_rows("hans-lex", [{"premise": "A.", "label": 1}]),
+            lambda toy, official: sets.from_rows("hans-lex", [{"premise": "A.", "label": 1}]),
             DataError,
             'hypothesis', "rows in memory",
         ),
+        (lambda toy, official: sets.from_rows("hans-con", [{**HANS, "label": "maybe"}]), DataError, 'label', "row 1"),
         (
-            lambda toy, data: sets.from_rows("hans-con", [{**HANS, "label": "maybe"}]),
-            DataError,
-            'label', "row 1",
-        ),
-        (
-            lambda toy, data: sets.from_rows("toy", [{**OWN[0], "marks": {"cue": [[0, 2, 60]]}}], [toy]),
+            lambda toy, official: sets.from_rows("toy", [{**OWN[0], "marks": {"cue": [[0, 2, 60]]}}], [toy]),
             DataError,
             '', "row 1",
         ),
-        (
-            lambda toy, data: labelled(OWN, task="colours", include=[toy]),
-            UnknownName,
-            '', "",
-        ),
-        (
-            lambda toy, data: labelled(OWN, like="pawss"),
-            UnknownName,
-            '', "",
-        ),
-        (
-            lambda toy, data: labelled([{**OWN[0], "label": 1}], include=[toy]),
-            UsageError,
-            'task', "rows in memory",
-        ),
-        (
-            lambda toy, data: labelled([{**OWN[0], "label": "green"}]),
-            DataError,
-            'label', "row 1",
-        ),
-        (
-            lambda toy, data: labelled(said("neutral", "entailed", "maybe")),
-            DataError,
-            'label', "row 3",
-        ),
-        (
-            lambda toy, data: labelled(said("", None, " ")),
-            DataError,
-            'label', "rows in memory",
-        ),
-        (
-            lambda toy, data: labelled(OWN, columns={"gold": "label"}),
-            UnknownName,
-            '', "",
-        ),
-        (
-            lambda toy, data: labelled({"text": ["A hut."], "label": ["red"]}),
-            UsageError,
-            '', "",
-        ),
-        (
-            lambda toy, data: labelled(["A hut."]),
-            UsageError,
-            '', "",
-        ),
+        (lambda toy, official: labelled(OWN, task="colours", include=[toy]), UnknownName, '', ""),
+        (lambda toy, official: labelled(OWN, like="pawss"), UnknownName, '', ""),
+        (lambda toy, official: labelled([{**OWN[0], "label": 1}], include=[toy]), UsageError, 'task', "rows in memory"),
+        (lambda toy, official: labelled([{**OWN[0], "label": "green"}]), DataError, 'label', "row 1"),
+        (lambda toy, official: labelled(labelled_as("neutral", "entailed", "maybe")), DataError, 'label', "row 3"),
+        (lambda toy, official: labelled(labelled_as("", None, " ")), DataError, 'label', "rows in memory"),
+        (lambda toy, official: labelled(OWN, columns={"gold": "label"}), UnknownName, '', ""),
+        (lambda toy, official: labelled({"text": ["A hut."], "label": ["red"]}), UsageError, '', ""),
+        (lambda toy, official: labelled(["A hut."]), UsageError, '', ""),
     ],
 )  # fmt: skip
-def test_what_cannot_be_right_is_refused(toy, data, call, error, option, place):
+def test_what_cannot_be_right_is_refused(toy, official, call, error, option, place):
     """The option to change is named, or the row."""
     with refuses(error, option=option, place=place):
-        call(toy, data)
+        call(toy, official)
 
 
 HANS = {"premise": "The cook ran .", "hypothesis": "The cook ran .", "label": 0, "heuristic": "constituent"}
@@ -450,11 +367,11 @@ HANS = {"premise": "The cook ran .", "hypothesis": "The cook ran .", "label": 0,
         ("A day.", "a" * (10 << 20), 'limits.line', None, "data/toy.tsv, line 4"),
     ],
 )  # fmt: skip
-def test_a_wrong_line_of_the_official_file_is_named(toy, data, old, new, option, value, place):
+def test_a_wrong_line_of_the_official_file_is_named(toy, official, old, new, option, value, place):
     """File and line, and what is wrong with it."""
-    (data / "toy.tsv").write_text(TABLE.replace(old, new), encoding="latin-1")
-    with refuses(DataError, option=option, value=value, place=data.parent / place):
-        sets.load("toy", data, [toy])
+    (official / "toy.tsv").write_text(TABLE.replace(old, new), encoding="latin-1")
+    with refuses(DataError, option=option, value=value, place=official.parent / place):
+        sets.load("toy", official, [toy])
 
 
 def test_a_wrong_line_of_a_set_of_ones_own_is_named(toy):
@@ -515,7 +432,7 @@ def test_the_fingerprints_of_the_embedded_sets_differ():
 
 
 def test_a_few_rows_are_taken_for_the_whole_set():
-    """Those that `sample` draws; none is not a number of rows."""
+    """The limit takes those that `sample` draws; 0 is no number of rows."""
     few = sets.load("hans-sub", limit=12)
     assert few.examples == sets.sample(sets.load("hans-sub"), 12)
     with refuses(UsageError, option="limit", value=0):
@@ -523,7 +440,7 @@ def test_a_few_rows_are_taken_for_the_whole_set():
 
 
 def test_a_smaller_sample_is_part_of_a_larger_one(ten):
-    """What was computed on 3 rows serves the 7 that they are among."""
-    few, more = ([example.id for example in sample(ten, size)] for size in (3, 7))
-    assert (len(few), len(more)) == (3, 7)
-    assert set(few) <= set(more)
+    """Answers to 3 rows serve the 7 that they are among."""
+    smaller, larger = ([example.id for example in sample(ten, size)] for size in (3, 7))
+    assert (len(smaller), len(larger)) == (3, 7)
+    assert set(smaller) <= set(larger)

@@ -12,40 +12,34 @@ from ranker.cli import main
 
 @dataclass(frozen=True)
 class Ended:
-    """How a call ended.
-
-    Attributes:
-        status: the exit status; None where it ended in an error that nobody had foreseen.
-        said: what it wrote to stderr, or that error.
-        found: the JSON; {} where none was written.
-    """
+    """End of a call: its status (None for an unforeseen error), stderr or that error, and its JSON ({} for none)."""
 
     status: int | None
-    said: str
-    found: dict[str, Any]
+    message: str
+    json: dict[str, Any]
 
     @property
     def refused(self) -> bool:
-        """Whether it ended in one line that says why; or in a line for each model that is left out."""
-        *others, last = self.said.splitlines() or [""]
-        named = all(" is left out: " in line for line in others)
-        known = last.startswith("rank-models: ") or (self.status == 1 and " is left out: " in last)
-        return self.status in (1, 2) and named and known
+        """True if the call ended in one line that says why, or in a line for each model that is left out."""
+        *omissions, last = self.message.splitlines() or [""]
+        named_models = all(" is left out: " in line for line in omissions)
+        stated = last.startswith("rank-models: ") or (self.status == 1 and " is left out: " in last)
+        return self.status in (1, 2) and named_models and stated
 
     @property
     def failed(self) -> set[str]:
         """The models that are left out, and named."""
-        return {*self.found["header"]["failures"]} if self.found else set()
+        return {*self.json["header"]["failures"]} if self.json else set()
 
     @property
     def accuracies(self) -> dict[str, float]:
         """Model -> its accuracy on the labelled rows."""
-        return {model["name"]: model["outcome"] for model in self.found["decision"]["models"]}
+        return {model["name"]: model["outcome"] for model in self.json["decision"]["models"]}
 
     @property
     def paired(self) -> list[int]:
-        """How many rows each two models were compared on."""
-        return [pair["rows"] for pair in self.found["decision"]["versus"]]
+        """Number of rows on which each two models were compared."""
+        return [pair["rows"] for pair in self.json["decision"]["versus"]]
 
 
 def called(*arguments: object, output: Path | None = None) -> Ended:
@@ -62,5 +56,5 @@ def called(*arguments: object, output: Path | None = None) -> Ended:
             status = stop.code or 0 if isinstance(stop.code, int | None) else 1
         except Exception as error:  # a traceback, which is a fault wherever it comes from
             err.write(f"{type(error).__name__}: {str(error)[:200]}\n")
-    there = output is not None and output.exists()
-    return Ended(status, err.getvalue(), json.loads(output.read_text(encoding="utf-8")) if there else {})
+    saved = output is not None and output.exists()
+    return Ended(status, err.getvalue(), json.loads(output.read_text(encoding="utf-8")) if saved else {})

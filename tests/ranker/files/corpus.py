@@ -44,9 +44,9 @@ def of_r(table: Table, between: str, corner: str | None) -> str:
         return str(value) if not isinstance(value, str) else '"' + value.replace('"', '""') + '"'
 
     names = [cell(name) for name in table]
-    head = names if corner is None else [cell(corner), *names]
+    first_line = names if corner is None else [cell(corner), *names]
     rows = [[cell(str(n)), *map(cell, row)] for n, row in enumerate(lines(table), 1)]
-    return "\n".join(between.join(row) for row in [head, *rows]) + "\n"
+    return "\n".join(between.join(row) for row in [first_line, *rows]) + "\n"
 
 
 def plain(table: Table, between: str = "\t") -> str:
@@ -80,8 +80,8 @@ def large_dictionary(array: Any) -> Any:
 
 def delta(table: Table, path: Path) -> None:
     """Write Parquet in its newer encodings, as DuckDB and parquet-mr's second version do."""
-    of = {"int64": "DELTA_BINARY_PACKED", "double": "BYTE_STREAM_SPLIT"}
-    encodings = {name: of.get(str(pa.array(cells).type), "DELTA_BYTE_ARRAY") for name, cells in table.items()}
+    by_type = {"int64": "DELTA_BINARY_PACKED", "double": "BYTE_STREAM_SPLIT"}
+    encodings = {name: by_type.get(str(pa.array(cells).type), "DELTA_BYTE_ARRAY") for name, cells in table.items()}
     if "label" in encodings:
         encodings["label"] = "DELTA_LENGTH_BYTE_ARRAY"
     arrow(table, path, use_dictionary=False, column_encoding=encodings)
@@ -89,13 +89,13 @@ def delta(table: Table, path: Path) -> None:
 
 def frame(table: Table) -> pd.DataFrame:
     """A data frame of some rows of a larger one, whose index still numbers those."""
-    whole = pd.DataFrame(table)
-    whole.index = pd.Index([7 + 3 * n for n in range(len(whole))])
-    return whole
+    rows = pd.DataFrame(table)
+    rows.index = pd.Index([7 + 3 * n for n in range(len(rows))])
+    return rows
 
 
 def by_index(table: Table) -> str:
-    """What pandas writes with `orient="index"`."""
+    """Text that pandas writes with `orient="index"`."""
     return json.dumps({str(n): record for n, record in enumerate(records(table))})
 
 
@@ -147,5 +147,5 @@ def saved(kind: str, table: Table, folder: Path, stem: str) -> Path:
 
 
 def asked(kind: str) -> Sequence[str]:
-    """What has to be said of a kind of file: which words are nothing."""
+    """Options for a kind of file: which words are nothing."""
     return ("--empty-words", "NA") if kind in NA else ()

@@ -66,90 +66,69 @@ MODELS = ("bert", "gpt", "llama", "mistral")
 
 @dataclass(frozen=True)
 class File:
-    """What a table, or a table and files of answers, is like.
+    """Choices that make a table, or a table and files of answers."""
 
-    Attributes:
-        formats: the ending of the wide table; or that of the rows, and that of each model's file.
-        labels: which alphabet.
-        rows: how many.
-        models: how many.
-        silent: the part of the answers that are empty.
-        unknown: how many rows have no truth.
-        respelled: answers differ from the truth in case, and in `_`, `-` and blanks.
-        strays: how many different answers are no label.
-        word: a word for nothing that stands in a column of labels, and in which.
-        declared: what `--empty-words` says; None where it is not said.
-        late: where the kind of the first model's cells changes, and what they are before that: see `LATE`.
-        ids: "text", "number", "padded", "large", or "" for none.
-        own_ids: of the models' files: "same", "shuffled", "" for none, or "other": where the rows have none.
-        texts: rows have texts.
-        own_texts: and so do the models' files; the rows of which are then shuffled.
-        quoted: all cells of a `.tsv` stand in quotes, so do names.
-        answers: `--answers labels` is said.
-        seed: of what is drawn.
-    """
-
-    formats: tuple[str, ...] = (".csv",)
+    formats: tuple[str, ...] = (".csv",)  # endings of the wide table; or of the rows, and of each model's file
     labels: str = "moods"
     rows: int = 12
     models: int = 2
-    silent: float = 0.0
-    unknown: int = 0
-    respelled: bool = False
-    strays: int = 0
-    word: tuple[str, str] = ("", "")
-    declared: str | None = None
-    late: tuple[int, str] = (0, "")
-    ids: str = "text"
-    own_ids: str = "same"
+    silent: float = 0.0  # share of empty answers
+    unknown: int = 0  # number of rows without a truth
+    respelled: bool = False  # answers differ from the truth in case, and in `_`, `-` and blanks
+    strays: int = 0  # number of different answers that are no label
+    word: tuple[str, str] = ("", "")  # a word for nothing that stands in a column of labels, and in which
+    declared: str | None = None  # the value of `--empty-words`
+    late: tuple[int, str] = (0, "")  # where the first model's cells change, and their kind before that (`LATE`)
+    ids: str = "text"  # "text", "number", "padded", "large", or "" for none
+    own_ids: str = "same"  # of the models' files: "same", "shuffled", "", or "other": where the rows have none
     texts: bool = False
-    own_texts: bool = False
-    quoted: bool = False
-    answers: bool = False
+    own_texts: bool = False  # the models' files have texts, too; their rows are then shuffled
+    quoted: bool = False  # all cells of a `.tsv` stand in quotes, names too
+    answers: bool = False  # with `--answers labels`
     seed: int = 0
 
     @property
     def wide(self) -> bool:
-        """Whether it is one table."""
+        """True if it is one table."""
         return len(self.formats) == 1
 
 
 def drawn(wide: bool, number: int) -> File:
     """A file that somebody may have; most are small, and some are larger than a block of 1,000 rows."""
     draw = random.Random(number)
-    one = draw.choice
-    models = one((2, 2, 2, 3, 4))
-    late = one(LATE) if one(range(8)) == 0 else ""
-    rows = one([*range(1, 31), *range(4, 61), 999, 1000, 1001, 1500, 2100, 3000])
-    formats = tuple(one(FORMATS) for _ in range(1 if wide else 1 + models))
-    labels = one(list(LABELS))
+    choose = draw.choice
+    models = choose((2, 2, 2, 3, 4))
+    late = choose(LATE) if choose(range(8)) == 0 else ""
+    rows = choose([*range(1, 31), *range(4, 61), 999, 1000, 1001, 1500, 2100, 3000])
+    formats = tuple(choose(FORMATS) for _ in range(1 if wide else 1 + models))
+    labels = choose(list(LABELS))
     if late:
-        rows, labels = one((24, 40, 1001, 1500, 2100)), one(("bits", "counted"))
-        formats = (one(JSON),) if wide else (formats[0], one(JSON), *formats[2:])
+        rows, labels = choose((24, 40, 1001, 1500, 2100)), choose(("bits", "counted"))
+        formats = (choose(JSON),) if wide else (formats[0], choose(JSON), *formats[2:])
     if labels == "booleans" and formats[0] not in (".csv", ".tsv"):  # is `True` in a text JSON's true? nobody says
-        formats = (formats[0], *(one((*JSON, ".parquet")) for _ in formats[1:]))
+        formats = (formats[0], *(choose((*JSON, ".parquet")) for _ in formats[1:]))
     plain = labels != "booleans" or {*formats} <= {*JSON}
-    word = one(WORDS) if plain and not late and one(range(6)) == 0 else ""
-    ids = one(("text", "text", "number", "padded", "large", ""))
-    texts = not wide or one((False, True))
+    word = choose(WORDS) if plain and not late and choose(range(6)) == 0 else ""
+    ids = choose(("text", "text", "number", "padded", "large", ""))
+    texts = not wide or choose((False, True))
     return File(
         formats=formats,
         labels=labels,
         rows=rows,
         models=models if rows < 900 else 2,
-        silent=one((0.0, 0.0, 0.1, 0.3)),
-        unknown=one((0, 0, 0, 1, rows // 4)),
-        respelled=one((False, True)),
-        strays=one((0, 0, 0, 1, 2)) if rows >= 12 and plain and not late else 0,
-        word=(word, one(("truth", "answers", "both")) if word else ""),
-        declared=one((None, word, "")) if word else None,
-        late=(one((rows // 2, rows - 5, min(1000, rows - 1))) if late else 0, late),
+        silent=choose((0.0, 0.0, 0.1, 0.3)),
+        unknown=choose((0, 0, 0, 1, rows // 4)),
+        respelled=choose((False, True)),
+        strays=choose((0, 0, 0, 1, 2)) if rows >= 12 and plain and not late else 0,
+        word=(word, choose(("truth", "answers", "both")) if word else ""),
+        declared=choose((None, word, "")) if word else None,
+        late=(choose((rows // 2, rows - 5, min(1000, rows - 1))) if late else 0, late),
         ids=ids,
-        own_ids=one(("same", "shuffled", "shuffled", "") if ids else ("", "", "other")),
+        own_ids=choose(("same", "shuffled", "shuffled", "") if ids else ("", "", "other")),
         texts=texts,
-        own_texts=texts and one((False, True)),
-        quoted=one((False, True)),
-        answers=labels in ("bits", "booleans") or bool(late) or one((False, True)),
+        own_texts=texts and choose((False, True)),
+        quoted=choose((False, True)),
+        answers=labels in ("bits", "booleans") or bool(late) or choose((False, True)),
         seed=draw.randrange(2**16),
     )
 
@@ -168,9 +147,8 @@ def simpler(file: File) -> Iterator[File]:
     yield replace(file, formats=tuple(".jsonl" if file.late[1] else ".csv" for _ in file.formats))
     for rows in (3, 6, 12, 24):
         if rows < file.rows:
-            yield replace(
-                file, rows=rows, unknown=min(file.unknown, 1), late=(min(file.late[0], rows // 2), file.late[1])
-            )
+            late = (min(file.late[0], rows // 2), file.late[1])
+            yield replace(file, rows=rows, unknown=min(file.unknown, 1), late=late)
 
 
 def columns(file: File) -> tuple[dict[str, list[Any]], dict[str, list[Any]]]:
@@ -181,44 +159,42 @@ def columns(file: File) -> tuple[dict[str, list[Any]], dict[str, list[Any]]]:
     truth: list[Any] = [labels[n % len(labels)] for n in range(size)]
     draw.shuffle(truth)
     models: dict[str, list[Any]] = {}
-    for at, name in enumerate(MODELS[: file.models]):
-        models[name] = [said if draw.random() < 0.85 - at / 10 else draw.choice(labels) for said in truth]
+    for rank, name in enumerate(MODELS[: file.models]):
+        models[name] = [answer if draw.random() < 0.85 - rank / 10 else draw.choice(labels) for answer in truth]
         if file.respelled and of_text:
-            models[name] = [respelled(said, draw) for said in models[name]]
+            models[name] = [respelled(answer, draw) for answer in models[name]]
     first, name = models[MODELS[0]], MODELS[file.models - 1]
     until, kind = file.late
     if kind:
-        first[:until] = [early(said, kind, at) for at, said in enumerate(first[:until])]
+        first[:until] = [early(answer, kind, rank) for rank, answer in enumerate(first[:until])]
     for stray in STRAY[: file.strays]:
         models[name][draw.randrange(size)] = LARGE if not of_text and stray == STRAY[0] else stray
-    word, where = file.word
-    if word and where != "answers":
+    word, column = file.word
+    if word and column != "answers":
         truth[draw.randrange(size)] = word
-    if word and where != "truth":
+    if word and column != "truth":
         for place in draw.sample(range(size), min(size, 3)):
             models[name][place] = word
-    for said in models.values():
-        said[:] = [None if draw.random() < file.silent else cell for cell in said]
+    for answer in models.values():
+        answer[:] = [None if draw.random() < file.silent else cell for cell in answer]
     for place in draw.sample(range(size), file.unknown):
         truth[place] = None
     start = LARGE if file.ids == "large" else draw.choice((0, 1, 5, 400))
     numbers = list(range(start, start + size))
     ids = {"text": [f"r{n}" for n in numbers], "padded": [f"{n:05}" for n in range(size)]}.get(file.ids, numbers)
-    whole: dict[str, list[Any]] = {"id": ids} if file.ids else {}
+    rows: dict[str, list[Any]] = {"id": ids} if file.ids else {}
     if file.texts:
         odd = ("The meal, number {}.", 'He said "no", and\nleft: {}.', "Row\t{}; fine.", "Plain {}")
-        whole["text"] = [draw.choice(odd).format(n) for n in range(size)]
-    return {**whole, "label": truth}, models
+        rows["text"] = [draw.choice(odd).format(n) for n in range(size)]
+    return {**rows, "label": truth}, models
 
 
 def holds_word(file: File) -> bool:
-    """Whether a word for nothing stands in the file, where it may be a label: an empty cell may have come in its place.
-
-    Among answers to rows of a known task it is no label.
-    """
+    """Whether a word for nothing stands where it may be a label, which it is not among answers to a known task."""
+    # an empty cell may have come in its place
     rows, models = columns(file)
-    asked = [rows["label"], *(models.values() if file.labels != "nli" else ())]
-    return bool(file.word[0]) and any(file.word[0] in said for said in asked)
+    columns_of_labels = [rows["label"], *(models.values() if file.labels != "nli" else ())]
+    return bool(file.word[0]) and any(file.word[0] in cells for cells in columns_of_labels)
 
 
 def respelled(label: str, draw: random.Random) -> str:
@@ -245,48 +221,51 @@ def early(label: Any, kind: str, place: int) -> Any:
 def written(file: File, folder: Path) -> tuple[list[str | Path], list[Path]]:
     """Write the files; the arguments of the program, and the same files for a reader without Parquet."""
     rows, models = columns(file)
-    more: list[str | Path] = ["--answers", "labels"] if file.answers else []
+    options: list[str | Path] = ["--answers", "labels"] if file.answers else []
     if file.declared is not None:
-        more += ["--empty-words", file.declared]
+        options += ["--empty-words", file.declared]
     if file.wide:
         path, twin = saved(folder / "wide", file.formats[0], {**rows, **models}, file)
-        return ["--models", path, *more], [twin]
+        return ["--models", path, *options], [twin]
     draw = random.Random(file.seed + 1)
-    data, twin = saved(folder / "rows", file.formats[0], rows, file)
+    data_path, twin = saved(folder / "rows", file.formats[0], rows, file)
     paths, twins = [], [twin]
-    for (name, said), ending in zip(models.items(), file.formats[1:], strict=False):
-        own: dict[str, list[Any]] = {}
+    for (name, answers), ending in zip(models.items(), file.formats[1:], strict=False):
+        extra_columns: dict[str, list[Any]] = {}
         order = list(range(file.rows))
         if file.own_ids == "other":
-            own["id"] = draw.sample(range(1, 3 * file.rows + 2), file.rows)
+            extra_columns["id"] = draw.sample(range(1, 3 * file.rows + 2), file.rows)
         elif file.own_ids:
-            own["id"] = rows["id"]
+            extra_columns["id"] = rows["id"]
         if file.own_texts:
-            own["text"] = rows["text"]
+            extra_columns["text"] = rows["text"]
         if file.own_ids == "shuffled" or (file.own_texts and file.own_ids != "same"):
             draw.shuffle(order)
-        shown = {column: [cells[at] for at in order] for column, cells in {**own, "prediction": said}.items()}
-        path, twin = saved(folder / name, ending, shown, file)
+        table = {
+            column: [cells[place] for place in order]
+            for column, cells in {**extra_columns, "prediction": answers}.items()
+        }
+        path, twin = saved(folder / name, ending, table, file)
         paths.append(path)
         twins.append(twin)
-    return ["--data", data, "--models", *paths, *more], twins
+    return ["--data", data_path, "--models", *paths, *options], twins
 
 
 def saved(path: Path, ending: str, cells: dict[str, list[Any]], file: File) -> tuple[Path, Path]:
     """Write a table; its path, and that of the same for a reader without Parquet."""
     path = path.with_suffix(ending)
     if ending == ".parquet":
-        cells = {name: one_kind(said) for name, said in cells.items()}
+        cells = {name: one_kind(column) for name, column in cells.items()}
     items = [dict(zip(cells, row, strict=True)) for row in zip(*cells.values(), strict=True)]
     if ending == ".parquet":
         parquet.write_table(pa.table(cells), path)
         twin = path.with_name(f"{path.stem}-twin.jsonl")
-        twin.write_text("".join(json.dumps(item) + "\n" for item in items), encoding="utf-8")
+        twin.write_text("".join(json.dumps(record) + "\n" for record in items), encoding="utf-8")
         return path, twin
     if ending in JSON:
         nothing = random.Random(file.seed).choice((None, float("nan"), "")) if ending == ".json" else None
-        items = [{name: nothing if cell is None else cell for name, cell in item.items()} for item in items]
-        text = json.dumps(items) if ending == ".json" else "".join(json.dumps(item) + "\n" for item in items)
+        items = [{name: nothing if cell is None else cell for name, cell in record.items()} for record in items]
+        text = json.dumps(items) if ending == ".json" else "".join(json.dumps(record) + "\n" for record in items)
         path.write_text(text, encoding="utf-8")
         return path, path
     with path.open("w", encoding="utf-8", newline="") as opened:
@@ -294,7 +273,7 @@ def saved(path: Path, ending: str, cells: dict[str, list[Any]], file: File) -> t
         quoting = csv.QUOTE_ALL if file.quoted or odd else csv.QUOTE_MINIMAL
         out = csv.writer(opened, delimiter="," if ending == ".csv" else "\t", quoting=quoting, lineterminator="\n")
         out.writerow(cells)
-        out.writerows([["" if cell is None else cell for cell in item.values()] for item in items])
+        out.writerows([["" if cell is None else cell for cell in record.values()] for record in items])
     return path, path
 
 

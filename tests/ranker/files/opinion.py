@@ -35,13 +35,13 @@ def is_number(text: str) -> bool:
 
 def column(cells: Sequence[Any], words: Collection[str] = (), truths: Sequence[str] = ("0", "1")) -> list[str | None]:
     """A column of labels as text, None where a cell says nothing."""
-    said: list[str | None] = []
+    texts: list[str | None] = []
     for cell in cells:
-        whole = isinstance(cell, float) and cell.is_integer()
-        text = truths[cell] if isinstance(cell, bool) else str(int(cell) if whole else cell).strip()
-        said.append(None if cell is None or cell != cell or not text or text in words else text)
-    numbers = all(is_number(text) for text in said if text is not None)
-    return [text.removesuffix(".0") if numbers and text is not None else text for text in said]
+        rounds = isinstance(cell, float) and cell.is_integer()
+        text = truths[cell] if isinstance(cell, bool) else str(int(cell) if rounds else cell).strip()
+        texts.append(None if cell is None or cell != cell or not text or text in words else text)
+    numbers = all(is_number(text) for text in texts if text is not None)
+    return [text.removesuffix(".0") if numbers and text is not None else text for text in texts]
 
 
 def fold(text: str) -> str:
@@ -51,22 +51,22 @@ def fold(text: str) -> str:
 
 def truth_of(rows: Sequence[dict[str, Any]], label: str, words: Collection[str] = ()) -> tuple[list[str | None], Any]:
     """The truth of each row, and how JSON's false and true are written there."""
-    said = column([row.get(label) for row in rows], words)
-    folded = {text.casefold(): text for text in said if text is not None}
-    return said, (folded["false"], folded["true"]) if {*folded} == {"false", "true"} else ("0", "1")
+    truth = column([row.get(label) for row in rows], words)
+    folded = {text.casefold(): text for text in truth if text is not None}
+    return truth, (folded["false"], folded["true"]) if {*folded} == {"false", "true"} else ("0", "1")
 
 
-def joined(rows: Sequence[dict[str, Any]], own: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def joined(rows: Sequence[dict[str, Any]], answers: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """The rows of a file of answers, in the order of those that are asked about."""
-    key = next((name for name in ("id", "text") if name in rows[0] and name in own[0]), "")
-    of_key = {str(row[key]): row for row in own} if key else {}
-    return [of_key[str(row[key])] for row in rows] if key else list(own)
+    key = next((name for name in ("id", "text") if name in rows[0] and name in answers[0]), "")
+    of_key = {str(row[key]): row for row in answers} if key else {}
+    return [of_key[str(row[key])] for row in rows] if key else list(answers)
 
 
-def share(said: Sequence[str | None], truth: Sequence[str | None], same: Callable[[str], str]) -> float:
+def share(answers: Sequence[str | None], truth: Sequence[str | None], same: Callable[[str], str]) -> float:
     """The part of the rows with a truth on which a model says it."""
-    asked = [(one, label) for one, label in zip(said, truth, strict=True) if label is not None]
-    return sum(one is not None and same(one) == same(label) for one, label in asked) / len(asked)
+    pairs = [(answer, label) for answer, label in zip(answers, truth, strict=True) if label is not None]
+    return sum(answer is not None and same(answer) == same(label) for answer, label in pairs) / len(pairs)
 
 
 def accuracies(truth: Sequence[str | None], models: dict[str, list[str | None]]) -> list[dict[str, float]]:
@@ -74,4 +74,4 @@ def accuracies(truth: Sequence[str | None], models: dict[str, list[str | None]])
     labels = {text for text in truth if text is not None}
     ambiguous = len({fold(text) for text in labels}) < len(labels)
     readings = (fold, str) if ambiguous else (fold,)
-    return [{name: share(said, truth, same) for name, said in models.items()} for same in readings]
+    return [{name: share(answers, truth, same) for name, answers in models.items()} for same in readings]

@@ -1,5 +1,6 @@
 """Models and rows in a bucket: copied once for each version of the files, or refused in one line."""
 
+import importlib.util
 import json
 import os
 from pathlib import Path
@@ -23,16 +24,16 @@ def bucket(monkeypatch, tmp_path):
     """An empty bucket, and a cache of its own; counts what is asked for."""
     MemoryFileSystem.store.clear()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    asked = []
+    calls = []
     for name in ("find", "get_file"):
-        whole = getattr(MemoryFileSystem, name)
+        method = getattr(MemoryFileSystem, name)
 
-        def counted(self, path, *arguments, whole=whole, name=name, **options):
-            asked.append((name, path))
-            return whole(self, path, *arguments, **options)
+        def counted(self, path, *arguments, method=method, name=name, **options):
+            calls.append((name, path))
+            return method(self, path, *arguments, **options)
 
         monkeypatch.setattr(MemoryFileSystem, name, counted)
-    yield asked
+    yield calls
     MemoryFileSystem.store.clear()
 
 
@@ -55,15 +56,13 @@ def test_a_file_is_listed_once_and_copied_once(bucket):
 
 
 def test_a_copy_knows_its_url():
-    """So does each path in it; other paths have none."""
+    """A path in the copy knows the URL, too; other paths have none."""
     put("/team/models/a/config.json", "{}")
     copy = local_path("memory://team/models/", "models")
-    assert {copied_from(str(path)) for path in (copy, copy / "a", copy / "a" / "config.json")} == {
-        "memory://team/models"
-    }
-    assert [copied_from(str(path)) for path in (Path("/models/a"), copies_folder(), copies_folder() / "other")] == [
-        ""
-    ] * 3
+    for path in (copy, copy / "a", copy / "a" / "config.json"):
+        assert copied_from(str(path)) == "memory://team/models"
+    for path in (Path("/models/a"), copies_folder(), copies_folder() / "other"):
+        assert copied_from(str(path)) == ""
 
 
 def test_a_message_names_urls_and_no_copies(rank_models, tmp_path):
@@ -84,23 +83,23 @@ def test_a_message_names_urls_and_no_copies(rank_models, tmp_path):
 
 
 def test_copies_that_no_run_has_used_for_long_are_removed():
-    """When another is made; one that is used again stays, and so does what is no copy."""
+    """Another copy removes them; one that is used again stays, and so does what is no copy."""
     for name in "abc":
         put(f"/team/{name}.csv", f"text\n{name}\n")
     used, unused = (local_path(f"memory://team/{name}.csv", "data") for name in "ab")
-    other = copies_folder() / "notes"
-    other.mkdir()
-    for path in (used.parent, unused.parent, other):
+    notes = copies_folder() / "notes"
+    notes.mkdir()
+    for path in (used.parent, unused.parent, notes):
         os.utime(path, (0, 0))
     assert local_path("memory://team/a.csv", "data") == used
     assert unused.exists()
     assert local_path("memory://team/c.csv", "data").read_text() == "text\nc\n"
-    assert [path.exists() for path in (used, unused, unused.parent, other)] == [True, False, False, True]
+    assert [path.exists() for path in (used, unused, unused.parent, notes)] == [True, False, False, True]
     assert (copied_from(str(used)), copied_from(str(unused))) == ("memory://team/a.csv", "")
 
 
 def test_a_path_and_the_address_of_a_server_are_no_buckets():
-    """They stay as they are."""
+    """Paths and addresses stay as they are."""
     assert local_path("rows.csv", "data") == Path("rows.csv")
     assert local_path(Path("s3:/team/rows.csv"), "data") == Path("s3:/team/rows.csv")
 
@@ -118,20 +117,19 @@ def test_a_folder_or_a_pattern_of_rows_is_a_pool(name):
     put("/team/a.jsonl", "".join(json.dumps({**row, "prediction": row["label"]}) + "\n" for row in labelled))
     put("/team/b.jsonl", "".join(json.dumps({**row, "prediction": "good"}) + "\n" for row in labelled))
     models = ["memory://team/a.jsonl", "b=memory://team/b.jsonl"]
-    found = gather_without_truth(models, labelled, f"memory://team/{name}")
-    assert [row.segments[0] for row in found.pool] == [f"Row {part}{n}." for part in range(2) for n in range(3)]
-    assert [model.name for model in found.inspected.models] == ["a", "b"]
+    inputs = gather_without_truth(models, labelled, f"memory://team/{name}")
+    assert [row.segments[0] for row in inputs.pool] == [f"Row {part}{n}." for part in range(2) for n in range(3)]
+    assert [model.name for model in inputs.inspected.models] == ["a", "b"]
 
 
 def test_the_command_line_reads_all_from_a_bucket(tmp_path):
     """`--data`, `--pool` and `--models`: the numbers are those of the same files on disk."""
     texts = [f"The ferry {n} was late." for n in range(30)]
-    labels = ["good" if n % 3 else "bad" for n in range(30)]
+    lines = [f"{text},{'good' if n % 3 else 'bad'}\n" for n, text in enumerate(texts)]
     files = {
-        "ten.csv": "text,label\n"
-        + "".join(f"{text},{label}\n" for text, label in list(zip(texts, labels, strict=True))[:10]),
+        "ten.csv": "text,label\n" + "".join(lines[:10]),
         "pool.csv": "text\n" + "".join(f"{text}\n" for text in texts),
-        "a.csv": "text,prediction\n" + "".join(f"{text},{label}\n" for text, label in zip(texts, labels, strict=True)),
+        "a.csv": "text,prediction\n" + "".join(lines),
         "b.csv": "text,prediction\n" + "".join(f"{text},good\n" for text in texts),
     }
     decisions = []
@@ -140,17 +138,15 @@ def test_the_command_line_reads_all_from_a_bucket(tmp_path):
         (tmp_path / name).write_text(content)
     for place in ("memory://team", tmp_path):
         models = [f"{place}/a.csv", f"{place}/b.csv"]
-        rows = ["--data", f"{place}/ten.csv", "--pool", f"{place}/pool.csv"]
-        ended = called(
-            "run", *rows, "--models", *models, "--store", tmp_path / "store", "-q", output=tmp_path / "o.json"
-        )
-        assert ended.status == 0, ended.said
-        decisions.append(ended.found["decision"])
+        rows = ["--data", f"{place}/ten.csv", "--pool", f"{place}/pool.csv", "--store", tmp_path / "store"]
+        ended = called("run", *rows, "--models", *models, "-q", output=tmp_path / "o.json")
+        assert ended.status == 0, ended.message
+        decisions.append(ended.json["decision"])
     assert decisions[0] == decisions[1]
 
 
 def test_checkpoints_in_a_bucket_are_those_on_disk():
-    """Their names and their content are the same."""
+    """Names and contents are the same."""
     suite = data_folder() / "suites" / "hans-sub-mini"
     local = sorted(path.parent for path in suite.glob("*/config.json"))[:2]
     for model in local:
@@ -158,9 +154,8 @@ def test_checkpoints_in_a_bucket_are_those_on_disk():
             put(f"/team/{model.name}/{file.relative_to(model)}", file.read_bytes())
     remote = load_suite([f"memory://team/{model.name}" for model in local])
     assert [model.name for model in remote.models] == [model.name for model in local]
-    assert [Path(model.source.place, "config.json").read_bytes() for model in remote.models] == [
-        (model / "config.json").read_bytes() for model in local
-    ]
+    for copy, model in zip(remote.models, local, strict=True):
+        assert Path(copy.source.place, "config.json").read_bytes() == (model / "config.json").read_bytes()
 
 
 # refusals
@@ -170,11 +165,8 @@ def test_checkpoints_in_a_bucket_are_those_on_disk():
 def test_a_package_that_is_not_installed_is_named(url, extra):
     """One line says what to install."""
     package = {"gs": "gcsfs", "az": "adlfs", "s3": "s3fs"}[extra]
-    try:
-        __import__(package)
+    if importlib.util.find_spec(package):
         pytest.skip(f"{package} is installed")
-    except ImportError:
-        pass
     with refuses(UsageError, option="data", value=url) as stop:
         file_system(url, "data")
     assert f"`pip install 'rank-models[{extra}]'`" in str(stop.value)
@@ -184,13 +176,13 @@ def test_a_package_that_is_not_installed_is_named(url, extra):
 def test_where_nothing_lies_is_one_line(option, tmp_path):
     """The option and the address are named."""
     put("/team/a.csv", "text,prediction\nIt rang.,good\n")
-    given = {"data": "memory://team/a.csv", "pool": "memory://team/a.csv", "models": "memory://team/a.csv"}
-    given[option] = "memory://team/none"
+    places = {"data": "memory://team/a.csv", "pool": "memory://team/a.csv", "models": "memory://team/a.csv"}
+    places[option] = "memory://team/none"
     (tmp_path / "b.csv").write_text("text,prediction\nIt rang.,good\n")
-    rows = ["--data", given["data"], "--pool", given["pool"], "--columns", "text=text,label=prediction"]
-    ended = called("run", *rows, "--models", given["models"], tmp_path / "b.csv", "-q")
+    rows = ["--data", places["data"], "--pool", places["pool"], "--columns", "text=text,label=prediction"]
+    ended = called("run", *rows, "--models", places["models"], tmp_path / "b.csv", "-q")
     assert ended.refused
-    assert f"`--{option}`: nothing lies at memory://team/none" in ended.said
+    assert f"`--{option}`: nothing lies at memory://team/none" in ended.message
 
 
 def test_what_is_too_large_is_not_copied(bucket, monkeypatch):
@@ -221,10 +213,10 @@ def test_a_copy_that_fails_leaves_nothing(monkeypatch, tmp_path):
     """A file that changed meanwhile, and a right that is missing: one line, and the next call copies all."""
     put("/team/x/a", "abc")
     put("/team/x/b", "abc")
-    whole = MemoryFileSystem.get_file
+    get_file = MemoryFileSystem.get_file
 
     def cut(self, path, local, **options):
-        whole(self, path, local, **options)
+        get_file(self, path, local, **options)
         if path.endswith("b"):
             Path(local).write_text("ab")
 

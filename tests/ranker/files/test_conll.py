@@ -17,10 +17,8 @@ def by_loop(content):
     """Yield rows of lines of two cells, one line at a time."""
     first, row = 0, []
     for number, line in enumerate([*content.split("\n"), ""], 1):
-        cells = [
-            cell.strip().replace(" ", "\u00a0")
-            for cell in (line.strip().split("\t") if "\t" in line.strip() else line.split())
-        ]
+        raw = line.strip().split("\t") if "\t" in line.strip() else line.split()
+        cells = [cell.strip().replace(" ", "\u00a0") for cell in raw]
         if cells and not line.startswith("# ") and cells[0] != "-DOCSTART-":
             first, row = first or number, [*row, cells]
         if not cells and row:

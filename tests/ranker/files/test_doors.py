@@ -71,29 +71,29 @@ def texts_of(kind):
     return [one_line.get(place, text) for place, text in enumerate(TEXTS)]
 
 
-def rows(kind, **more):
+def rows(kind, **columns):
     """The table of rows."""
-    return {"id": IDS, "text": texts_of(kind), "label": LABELS, **more}
+    return {"id": IDS, "text": texts_of(kind), "label": LABELS, **columns}
 
 
 def expected(kind):
-    """What is known of each row with a label: id -> text, label, what models said."""
+    """Known rows with a label: id -> text, label, answers of models."""
     answers = zip(map(str, IDS), texts_of(kind), LABELS, BERT, GPT, strict=True)
     return {
-        one: (text, label, {"bert": bert or "no answer", "gpt": gpt or "no answer"})
-        for one, text, label, bert, gpt in answers
+        row: (text, label, {"bert": bert or "no answer", "gpt": gpt or "no answer"})
+        for row, text, label, bert, gpt in answers
         if label
     }
 
 
 def found(ended):
-    """The same, of what the program wrote."""
-    return {row["id"]: (row["text"], row["label"], row["predicted"]) for row in ended.found["decision"]["rows"]}
+    """Rows with a label in the JSON of the program."""
+    return {row["id"]: (row["text"], row["label"], row["predicted"]) for row in ended.json["decision"]["rows"]}
 
 
 def done(ended):
     """The JSON of a call that must have worked."""
-    assert ended.status == 0, ended.said
+    assert ended.status == 0, ended.message
     return ended
 
 
@@ -103,9 +103,9 @@ def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("doors")
     for name, answers in (("bert", BERT), ("gpt", GPT)):
         (path / name).mkdir()
-        for which, texts in (("quoted", TEXTS), ("plain", texts_of("plain.tsv")), ("r", texts_of("r-default.tsv"))):
+        for form, texts in (("quoted", TEXTS), ("plain", texts_of("plain.tsv")), ("r", texts_of("r-default.tsv"))):
             table = {"text": [*texts, *OTHER], "prediction": [*answers, *OTHER_SAID[name]]}
-            (path / name / f"{which}.csv").write_text(separated(table, ","), encoding="utf-8")
+            (path / name / f"{form}.csv").write_text(separated(table, ","), encoding="utf-8")
     (path / "few.csv").write_text(separated({"text": OTHER, "label": OTHER_LABELS}, ","), encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RANK_MODELS_STORE", str(path / "store"))
@@ -121,27 +121,23 @@ OTHER_SAID = {"bert": ["good", "bad", "good", "bad", "bad", "bad"], "gpt": ["bad
 
 def models(folder, kind):
     """The files of answers that have the texts of a kind of file."""
-    which = "quoted" if kind not in UNQUOTED else "r" if kind.startswith("r-") else "plain"
-    return [f"{name}={folder / name / which}.csv" for name in ("bert", "gpt")]
+    form = "quoted" if kind not in UNQUOTED else "r" if kind.startswith("r-") else "plain"
+    return [f"{name}={folder / name / form}.csv" for name in ("bert", "gpt")]
 
 
 @cache
 def through_json(folder, door, plain_texts):
-    """What a door makes of the same table as JSON lines."""
+    """A call with the same table as JSON lines through a door."""
     kind = "r-default.tsv" if plain_texts == "r" else "plain.tsv" if plain_texts else "lines.jsonl"
     path = saved("lines.jsonl", rows(kind), folder, f"reference-{plain_texts}-{door}")
-    more = models(folder, kind)
-    if door == "pool":
-        return done(
-            called(
-                "run", "--data", folder / "few.csv", "--pool", path, "--models", *more, "-q", output=folder / "r.json"
-            )
-        )
-    return done(called("shift", path, folder / "few.csv", "-q", output=folder / "r.json"))
+    model_files = models(folder, kind)
+    few = folder / "few.csv"
+    of_pool = ["run", "--data", few, "--pool", path, "--models", *model_files]
+    return done(called(*(of_pool if door == "pool" else ["shift", path, few]), "-q", output=folder / "r.json"))
 
 
 def reference(folder, door, kind):
-    """What a door makes of the same table as JSON lines."""
+    """A call with the table of a kind as JSON lines through a door."""
     return through_json(folder, door, "r" if kind.startswith("r-") else "plain" if kind in UNQUOTED else "")
 
 
@@ -150,9 +146,8 @@ def reference(folder, door, kind):
 def test_rows_of_data(folder, kind):
     """`--data`: the rows with a label, with their ids and texts, by which answers find them."""
     path = saved(kind, rows(kind), folder, "data")
-    ended = done(
-        called("run", "--data", path, "--models", *models(folder, kind), *asked(kind), "-q", output=folder / "o.json")
-    )
+    command = ["run", "--data", path, "--models", *models(folder, kind), *asked(kind), "-q"]
+    ended = done(called(*command, output=folder / "o.json"))
     assert found(ended) == expected(kind)
     assert ended.accuracies == pytest.approx(RIGHT, abs=1e-12)
 
@@ -163,9 +158,9 @@ def test_rows_of_a_pool(folder, kind):
     """`--pool`: all rows with a text; the order of the models is that of the same pool as JSON lines."""
     path = saved(kind, rows(kind), folder, "pool")
     arguments = ["run", "--data", folder / "few.csv", "--pool", path, "--models", *models(folder, kind), *asked(kind)]
-    ended, other = done(called(*arguments, "-q", output=folder / "o.json")), reference(folder, "pool", kind)
-    assert ended.found["decision"]["models"] == other.found["decision"]["models"]
-    assert ended.found["decision"]["notes"] == other.found["decision"]["notes"]
+    ended, expected = done(called(*arguments, "-q", output=folder / "o.json")), reference(folder, "pool", kind)
+    for part in ("models", "notes"):
+        assert ended.json["decision"][part] == expected.json["decision"][part]
 
 
 @pytest.mark.few(3)
@@ -182,10 +177,10 @@ def test_a_wide_table(folder, kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_answers_of_a_model(folder, kind):
     """`--data` and `--models`: the answers of one model, found by their ids."""
-    data = saved("lines.jsonl", rows(kind), folder, "asked")
+    data_path = saved("lines.jsonl", rows(kind), folder, "asked")
     path = saved(kind, {"id": IDS[::-1], "prediction": BERT[::-1]}, folder, "answers")
-    other = models(folder, kind)[1]
-    arguments = ["run", "--data", data, "--models", f"bert={path}", other, *asked(kind)]
+    second = models(folder, kind)[1]
+    arguments = ["run", "--data", data_path, "--models", f"bert={path}", second, *asked(kind)]
     ended = done(called(*arguments, "-q", output=folder / "o.json"))
     assert ended.accuracies == pytest.approx(RIGHT, abs=1e-12)
     assert found(ended) == expected(kind)
@@ -198,24 +193,25 @@ def test_rows_to_label(folder, kind):
     path, sheet = saved(kind, rows(kind), folder, "to-label"), folder / "sheet.csv"
     sheet.unlink(missing_ok=True)
     arguments = ["label", "--pool", path, "--models", *models(folder, kind), "--batch", "3", "-o", sheet]
-    ended = called(*arguments, *asked(kind), "-q")
-    assert ended.status == 0, ended.said
+    done(called(*arguments, *asked(kind), "-q"))
     with sheet.open(encoding="utf-8", newline="") as file:
-        written = list(csv.DictReader(file))
-    known = {str(one): text for one, text, label in zip(IDS, texts_of(kind), LABELS, strict=True) if label is None}
-    chosen = [row for row in written if not row["label"]]
+        lines = list(csv.DictReader(file))
+    unlabelled = {
+        str(number): text for number, text, label in zip(IDS, texts_of(kind), LABELS, strict=True) if label is None
+    }
+    chosen = [row for row in lines if not row["label"]]
     assert len(chosen) == 3
-    assert {row["id"]: row["text"] for row in chosen}.items() <= known.items()
+    assert {row["id"]: row["text"] for row in chosen}.items() <= unlabelled.items()
 
 
 @pytest.mark.few(3)
 @pytest.mark.parametrize("kind", KINDS)
 def test_rankings(folder, kind):
     """`--task ranking`: lists of documents as references and as answers, each in a file of the kind."""
-    data = saved(kind, {"id": IDS, "text": texts_of(kind), "label": RELEVANT}, folder, "queries")
+    data_path = saved(kind, {"id": IDS, "text": texts_of(kind), "label": RELEVANT}, folder, "queries")
     answers = [saved(kind, {"id": IDS, "prediction": ranked}, folder, name) for name, ranked in RANKED.items()]
     models = [f"{name}={path}" for name, path in zip(RANKED, answers, strict=True)]
-    arguments = ["run", "--data", data, "--models", *models, "--task", "ranking", *asked(kind)]
+    arguments = ["run", "--data", data_path, "--models", *models, "--task", "ranking", *asked(kind)]
     ended = done(called(*arguments, "-q", output=folder / "o.json"))
     assert ended.accuracies == pytest.approx(gains(), abs=1e-12)
 
@@ -232,12 +228,13 @@ RANKED = {
 @pytest.mark.parametrize("kind", KINDS)
 def test_label_sets(folder, kind):
     """`--task label-sets`: labels with a separator, and columns of 0 and 1, in files of the kind."""
-    data = saved(kind, {"id": IDS, "text": texts_of(kind), "label": SETS["true"]}, folder, "sets")
+    data_path = saved(kind, {"id": IDS, "text": texts_of(kind), "label": SETS["true"]}, folder, "sets")
     answers = [saved(kind, {"id": IDS, "prediction": SETS[name]}, folder, name) for name in ("svm", "knn")]
     models = [f"{name}={path}" for name, path in zip(("svm", "knn"), answers, strict=True)]
     columns = {label: [int(label in (cell or "").split("+")) for cell in SETS["svm"]] for label in "abc"}
     models.append(f"columns={saved(kind, {'id': IDS, **columns}, folder, 'indicators')}")
-    arguments = ["run", "--data", data, "--models", *models, "--task", "label-sets", "--separator", "+", *asked(kind)]
+    arguments = ["run", "--data", data_path, "--models", *models, "--task", "label-sets", "--separator", "+"]
+    arguments += asked(kind)
     ended = done(called(*arguments, "-q", output=folder / "o.json"))
     rows = [n for n, cell in enumerate(SETS["true"]) if cell]
     true, svm, knn = (
@@ -261,12 +258,12 @@ def gains():
     qrels = {str(n): dict.fromkeys(relevant.split(), 1) for n, relevant in enumerate(RELEVANT) if relevant}
     means = {}
     for system, ranked in RANKED.items():
-        found = {
+        ranks = {
             query: {name: -place for place, name in enumerate((ranked[int(query)] or "").split())} for query in qrels
         }
-        run = {query: scores for query, scores in found.items() if scores}
-        each = {result.query_id: result.value for result in ir_measures.iter_calc([ir_measures.nDCG @ 10], qrels, run)}
-        means[system] = sum(each.get(query, 0.0) for query in qrels) / len(qrels)
+        run = {query: scores for query, scores in ranks.items() if scores}
+        by_query = {score.query_id: score.value for score in ir_measures.iter_calc([ir_measures.nDCG @ 10], qrels, run)}
+        means[system] = sum(by_query.get(query, 0.0) for query in qrels) / len(qrels)
     return means
 
 
@@ -275,12 +272,12 @@ def gains():
 def test_a_domain(folder, kind):
     """`shift`: as many texts, of as many words, the same labels and distances as of the same rows as JSON lines."""
     path = saved(kind, rows(kind), folder, "domain")
-    ended = done(called("shift", path, folder / "few.csv", *asked(kind), "-q", output=folder / "o.json")).found
-    other = reference(folder, "shift", kind).found
-    of, as_json = ended["domains"][0], other["domains"][0]
-    assert of["rows"] == len(TEXTS)
-    assert {**of, "name": ""} == {**as_json, "name": ""}
-    assert ended["pairs"][0]["measures"] == other["pairs"][0]["measures"]
+    ended = done(called("shift", path, folder / "few.csv", *asked(kind), "-q", output=folder / "o.json")).json
+    expected = reference(folder, "shift", kind).json
+    domain, as_json = ended["domains"][0], expected["domains"][0]
+    assert domain["rows"] == len(TEXTS)
+    assert {**domain, "name": ""} == {**as_json, "name": ""}
+    assert ended["pairs"][0]["measures"] == expected["pairs"][0]["measures"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -288,7 +285,7 @@ def test_a_table_of_results(folder, kind):
     """`compare`: the values of each model, and which set lacks one."""
     path = saved(kind, RESULTS, folder, "results")
     ended = done(called("compare", path, output=folder / "o.json"))
-    assert {model["model"]: model["value"] for model in ended.found["models"]} == pytest.approx(MEANS, abs=1e-12)
+    assert {model["model"]: model["value"] for model in ended.json["models"]} == pytest.approx(MEANS, abs=1e-12)
 
 
 def test_the_corpus_holds_what_its_kinds_can_hold(tmp_path):
@@ -303,8 +300,8 @@ def scores_of(*answers, form):
     """The scores of both labels, for each model, a column each: `bert/bad`, `bert/good`, ..."""
     high, low = (form(0.87), form(0.13))
     return {
-        f"{name}/{label}": [high if one == label else low for one in said]
-        for name, said in zip(("bert", "gpt"), answers, strict=False)
+        f"{name}/{label}": [high if answer == label else low for answer in answers_of_model]
+        for name, answers_of_model in zip(("bert", "gpt"), answers, strict=False)
         for label in ("bad", "good")
     }
 
@@ -317,12 +314,12 @@ def test_a_decimal_comma_is_named(folder, door):
     if door == "models":
         table["label"] = LABELS
     path.write_text(separated(table, "|"), encoding="utf-8")
-    data = ["--data", saved("lines.jsonl", rows("plain.csv"), folder, "comma")] if door == "data" else []
-    more = [models(folder, "plain.csv")[1]] if door == "data" else []
-    ended = called("run", *data, "--models", path, *more, "-q", output=folder / "o.json")
-    assert ended.refused, ended.said
-    assert "decimal comma" in ended.said
-    assert "0,13" in ended.said or "0,87" in ended.said
+    data_options = ["--data", saved("lines.jsonl", rows("plain.csv"), folder, "comma")] if door == "data" else []
+    second_model = [models(folder, "plain.csv")[1]] if door == "data" else []
+    ended = called("run", *data_options, "--models", path, *second_model, "-q", output=folder / "o.json")
+    assert ended.refused, ended.message
+    assert "decimal comma" in ended.message
+    assert "0,13" in ended.message or "0,87" in ended.message
 
 
 def test_a_decimal_comma_of_results_is_named(folder):
@@ -333,8 +330,8 @@ def test_a_decimal_comma_of_results_is_named(folder):
     ended = called("compare", path, output=folder / "o.json")
     assert ended.refused
     assert ended.status == 2
-    assert "comma" in ended.said
-    assert "0,61" in ended.said
+    assert "comma" in ended.message
+    assert "0,61" in ended.message
 
 
 def test_percent_signs_of_results_are_read_or_named(folder):
@@ -343,28 +340,24 @@ def test_percent_signs_of_results_are_read_or_named(folder):
     values = [None if value is None else f"{100 * value:g}%" for value in RESULTS["value"]]
     path.write_text(separated({**RESULTS, "value": values}, ","), encoding="utf-8")
     ended = called("compare", path, output=folder / "o.json")
-    named = ended.refused and "61%" in ended.said
-    if not named:
-        assert ended.status == 0, ended.said
-        assert {model["model"]: model["value"] for model in ended.found["models"]} == pytest.approx(MEANS, abs=1e-12)
+    if not (ended.refused and "61%" in ended.message):
+        done(ended)
+        assert {model["model"]: model["value"] for model in ended.json["models"]} == pytest.approx(MEANS, abs=1e-12)
 
 
 @pytest.mark.parametrize("door", ["models", "data"])
 def test_percent_signs_of_scores_are_read_or_named(folder, door):
     """`87%` among probabilities is 0.87, or a line names the cell; it is never taken for a label."""
-    other = {"good": "bad", "bad": "good"}  # no answer is wrong, and rows without scores are not judged
-    answers = [
-        [said or other.get(label) or "bad" for said, label in zip(model, LABELS, strict=True)] for model in (BERT, GPT)
-    ]
+    wrong = {"good": "bad", "bad": "good"}  # no answer is wrong, and rows without scores are not judged
+    pairs = [list(zip(model, LABELS, strict=True)) for model in (BERT, GPT)]
+    answers = [[answer or wrong.get(label) or "bad" for answer, label in of_model] for of_model in pairs]
     scores = scores_of(*answers[: 2 if door == "models" else 1], form=lambda score: f"{100 * score:g}%")
     table, path = {"id": IDS, **scores}, folder / f"percent-{door}.csv"
     if door == "models":
         table["label"] = LABELS
     path.write_text(separated(table, ","), encoding="utf-8")
-    data = ["--data", saved("lines.jsonl", rows("plain.csv"), folder, "percent")] if door == "data" else []
-    more = [models(folder, "plain.csv")[1]] if door == "data" else []
-    ended = called("run", *data, "--models", path, *more, "-q", output=folder / "o.json")
-    named = ended.refused and ("87%" in ended.said or "13%" in ended.said)
-    if not named:
-        assert ended.status == 0, ended.said
-        assert max(ended.accuracies.values()) == pytest.approx(RIGHT["bert"], abs=1e-12)
+    data_options = ["--data", saved("lines.jsonl", rows("plain.csv"), folder, "percent")] if door == "data" else []
+    second_model = [models(folder, "plain.csv")[1]] if door == "data" else []
+    ended = called("run", *data_options, "--models", path, *second_model, "-q", output=folder / "o.json")
+    if not (ended.refused and ("87%" in ended.message or "13%" in ended.message)):
+        assert max(done(ended).accuracies.values()) == pytest.approx(RIGHT["bert"], abs=1e-12)

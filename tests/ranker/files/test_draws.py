@@ -37,10 +37,10 @@ def cells(columns):
 
 
 def agree(path, most):
-    """Whether the drawn rows of a file are those of the whole file, with their numbers and places."""
-    whole, drawn = (cells(read_columns(path, draw=draw)) for draw in (None, Draw(most)))
-    assert sorted(drawn) == (sample_rows(len(whole), most) + 1).tolist()
-    assert drawn == {number: whole[number] for number in drawn}
+    """Assert that the drawn rows of a file are those of the whole file, with their numbers and places."""
+    expected, drawn = (cells(read_columns(path, draw=draw)) for draw in (None, Draw(most)))
+    assert sorted(drawn) == (sample_rows(len(expected), most) + 1).tolist()
+    assert drawn == {number: expected[number] for number in drawn}
 
 
 # the draw
@@ -123,22 +123,22 @@ def test_one_cell_decides_the_type_of_its_column_wherever_it_stands(kind, place,
     rows = [{"text": f"Row {n}.", "cell": stray if n == place else usual} for n in range(3_000)]
     (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     agree(tmp_path / "a.jsonl", 30)
-    whole, drawn = (read_columns(tmp_path / "a.jsonl", draw=draw) for draw in (None, Draw(30)))
-    assert drawn.cells.keys() == whole.cells.keys()
-    assert drawn.unread == whole.unread
-    assert drawn.order == whole.order
+    expected, drawn = (read_columns(tmp_path / "a.jsonl", draw=draw) for draw in (None, Draw(30)))
+    assert drawn.cells.keys() == expected.cells.keys()
+    assert drawn.unread == expected.unread
+    assert drawn.order == expected.order
 
 
 @pytest.mark.parametrize("kind", ["a longer list", "a list of texts"])
 def test_the_longest_list_of_a_parquet_column_decides_its_parts(kind, tmp_path):
-    """It stands in a row that is not drawn."""
+    """The longest list stands in a row that is not drawn."""
     usual, stray = ([0.25, 0.75], [0.25, 0.25, 0.5]) if kind == "a longer list" else (["a"], ["a", "b", "c"])
     table = {"text": [f"Row {n}." for n in range(300)], "cell": [stray if n == 7 else usual for n in range(300)]}
     parquet.write_table(pa.table(table), tmp_path / "a.parquet", row_group_size=100)
     assert 7 not in sample_rows(300, 5)
-    whole, drawn = (read_columns(tmp_path / "a.parquet", draw=draw) for draw in (None, Draw(5)))
-    assert drawn.cells.keys() == whole.cells.keys()
-    assert drawn.unread == whole.unread
+    expected, drawn = (read_columns(tmp_path / "a.parquet", draw=draw) for draw in (None, Draw(5)))
+    assert drawn.cells.keys() == expected.cells.keys()
+    assert drawn.unread == expected.unread
     agree(tmp_path / "a.parquet", 5)
 
 
@@ -158,21 +158,21 @@ def test_rows_with_known_texts_or_a_label_are_read_in_any_case(tmp_path):
 
 
 def test_labels_of_more_rows_than_are_drawn_are_not_kept(tmp_path):
-    """Where nearly all rows have a label, the rows are those of the draw."""
+    """The draw decides the rows if nearly all have a label."""
     rows = [{"text": f"Row {n}.", "label": "x" if n % 9 else ""} for n in range(300)]
     (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     parquet.write_table(pa.Table.from_pylist(rows), tmp_path / "b.parquet")
     for name in ("a.jsonl", "b.parquet"):
-        found = read_columns(tmp_path / name, draw=Draw(5, filled=("label",)))
-        assert list(found.numbers) == (sample_rows(300, 5) + 1).tolist(), name
+        columns = read_columns(tmp_path / name, draw=Draw(5, filled=("label",)))
+        assert list(columns.numbers) == (sample_rows(300, 5) + 1).tolist(), name
 
 
 def test_a_stream_of_rows_is_drawn_as_a_file_is():
     """A data set of `datasets` that is streamed has no length."""
     stream = ({"text": f"Row {n}."} for n in range(5_000))
-    found = of_rows(stream, draw=Draw(20))
-    assert found.total == 5_000
-    assert [row.cells["text"] for row in found.rows()] == [f"Row {n}." for n in sample_rows(5_000, 20)]
+    columns = of_rows(stream, draw=Draw(20))
+    assert columns.total == 5_000
+    assert [row.cells["text"] for row in columns.rows()] == [f"Row {n}." for n in sample_rows(5_000, 20)]
 
 
 # several files
@@ -193,11 +193,12 @@ def parts(tmp_path):
 @pytest.mark.parametrize("name", ["", "*.parquet", "[0-9].parquet"])
 def test_a_folder_or_a_pattern_of_parquet_files_is_one_table(name, parts):
     """Rows are numbered through, and their places name their files."""
-    found = read_columns(parts / name, draw=Draw(10))
+    columns = read_columns(parts / name, draw=Draw(10))
     numbers = sample_rows(120, 10)
-    assert list(found.numbers) == (numbers + 1).tolist()
-    assert [row.cells["text"] for row in found.rows()] == [f"Row {n}." for n in numbers]
-    assert [row.place for row in found.rows()] == [f"{parts / str(n // 40)}.parquet, row {n % 40 + 1}" for n in numbers]
+    assert list(columns.numbers) == (numbers + 1).tolist()
+    assert [row.cells["text"] for row in columns.rows()] == [f"Row {n}." for n in numbers]
+    places = [f"{parts / str(n // 40)}.parquet, row {n % 40 + 1}" for n in numbers]
+    assert [row.place for row in columns.rows()] == places
 
 
 @pytest.mark.parametrize("rows", [{"text": ["a"], "n": ["b"]}, {"text": ["a"]}, {"text": ["a"], "n": [1], "m": [1]}])
@@ -251,7 +252,7 @@ def test_rows_in_memory_are_at_most_twice_those_that_are_drawn(rows):
     """A generator counts the rows that are alive, whatever their number."""
     alive = peak = 0
 
-    class Text(str):
+    class CountedText(str):
         """A text that is counted while it is in memory."""
 
         def __del__(self):
@@ -263,7 +264,7 @@ def test_rows_in_memory_are_at_most_twice_those_that_are_drawn(rows):
         for n in range(rows):
             alive += 1
             peak = max(peak, alive)
-            yield n + 1, {"text": Text(f"Row {n}.")}
+            yield n + 1, {"text": CountedText(f"Row {n}.")}
 
     draw_records(records(), Draw(500), "rows")
     assert peak <= 2 * 500 + 1_000 + 10

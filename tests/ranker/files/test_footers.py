@@ -40,13 +40,13 @@ def test_it_is_what_arrow_finds_there(size, compression):
     about = parquet.read_metadata(io.BytesIO(content))
     groups = [about.row_group(i) for i in range(about.num_row_groups)]
     columns = [[group.column(j) for j in range(about.num_columns)] for group in groups]
-    expected = [[(one.num_values, one.total_uncompressed_size) for one in group] for group in columns]
+    expected = [[(chunk.num_values, chunk.total_uncompressed_size) for chunk in group] for group in columns]
     assert footers.read_footer(io.BytesIO(content), "a") == expected
     assert len(expected) == -(-1000 // size)
 
 
 def test_a_footer_has_a_limit():
-    """It is read by Python, byte by byte."""
+    """Python reads a footer byte by byte."""
     with refuses(DataError, option="limits.footer", place="a"):
         footers.read_footer(io.BytesIO(written()), "a", Limits(footer=100))
 
@@ -56,14 +56,15 @@ def test_any_damage_is_one_line_or_none():
     """Each byte of a footer cut off or changed."""
     content = written(TABLE.slice(0, 10))
     size = int.from_bytes(content[-8:-4], "little")
-    for at in range(len(content) - 8 - size, len(content)):
-        for changed in (content[:at], *(content[:at] + bytes([byte]) + content[at + 1 :] for byte in (0, 0x1C, 0xFF))):
+    for place in range(len(content) - 8 - size, len(content)):
+        before, after = content[:place], content[place + 1 :]
+        for changed in (before, *(before + bytes([byte]) + after for byte in (0, 0x1C, 0xFF))):
             with suppress(DataError):
                 footers.read_footer(io.BytesIO(changed), "a")
 
 
 def test_a_footer_of_nested_lists_is_one_line():
-    """Or of one that says that it has a billion items."""
+    """A footer whose list says that it has a billion items is refused, too."""
     for footer in (b"\x19" * 100_000, b"\x19\xf9" + b"\xff" * 4 + b"\x0f" + b"\x00" * 1_000):
         content = b"PAR1" + footer + struct.pack("<L", len(footer)) + b"PAR1"
         with refuses(DataError, place="a"):
@@ -80,7 +81,7 @@ EVERY_TYPE = [
 
 @pytest.mark.parametrize(("kind", "value"), EVERY_TYPE)
 def test_a_field_of_any_type_is_passed_over(kind, value):
-    """What is stated of the columns is read behind it, both in the footer and in what is stated of a column."""
+    """The columns' statements are read behind it, in the footer and in a column."""
     field = bytes([0x10 | kind]) + value
     numbers = b"\x46\x06\x16\x64\x00"  # fields 5 and 6, past field 1: 3 values, 50 bytes
     column = field + b"\x2c" + field + numbers + b"\x00"

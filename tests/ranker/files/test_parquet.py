@@ -21,8 +21,8 @@ def ranged(folder, **index):
 
 def test_an_index_that_is_a_range_is_a_column(tmp_path):
     """As pandas reads it."""
-    found = read_columns(ranged(tmp_path, start=3, step=2))
-    assert found.cells["row"].to_pylist() == [3, 5, 7]
+    columns = read_columns(ranged(tmp_path, start=3, step=2))
+    assert columns.cells["row"].to_pylist() == [3, 5, 7]
 
 
 @pytest.mark.parametrize(("start", "step"), [(10**30, 1), (0, 10**30), (1 << 62, 1 << 62), (-(1 << 63), -1)])

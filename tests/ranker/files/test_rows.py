@@ -50,7 +50,7 @@ def test_quotes_and_names_of_rows_are_read_as_programs_write_them(tmp_path, name
 
 
 def test_a_key_that_is_there_twice_is_refused(tmp_path):
-    """JSON allows it; which value is meant nobody can tell. In objects inside of the row, too."""
+    """Nobody can tell which value is meant, in the row or in objects inside of it."""
     for line in ('{"text": "a", "text": "b"}', '{"text": "a", "marks": {"x": 1, "x": 2}}'):
         (tmp_path / "a.jsonl").write_text(f"{line}\n")
         with refuses(DataError, place=f"{tmp_path}/a.jsonl, line 1"):
@@ -62,22 +62,22 @@ CELLS = [{"id": "1", "text": "caf\xe9\u2028 \u20ac"}, {"id": "2", "text": "b"}]
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32"])
-@pytest.mark.parametrize("said", ["", "cp1252", "utf-16-be"])
+@pytest.mark.parametrize("declared", ["", "cp1252", "utf-16-be"])
 @pytest.mark.parametrize("packed", [False, True])
-def test_a_file_that_says_its_encoding_is_read_by_that(tmp_path, encoding, said, packed):
+def test_a_file_that_says_its_encoding_is_read_by_that(tmp_path, encoding, declared, packed):
     """A spreadsheet's "Unicode text", by its mark; UTF-8 by its bytes, whatever is said of other files."""
     raw, path = TEXT.encode(encoding), tmp_path / ("a.csv.gz" if packed else "a.csv")
     path.write_bytes(gzip.compress(raw) if packed else raw)
-    assert [dict(row.cells) for row in reader.read_columns(path, said).rows()] == CELLS
-    assert [row.place.rpartition(", ")[2] for row in reader.read_columns(path, said).rows()] == ["line 2", "line 3"]
+    assert [dict(row.cells) for row in reader.read_columns(path, declared).rows()] == CELLS
+    assert [row.place.rpartition(", ")[2] for row in reader.read_columns(path, declared).rows()] == ["line 2", "line 3"]
 
 
 @pytest.mark.parametrize("encoding", ["cp1252", "utf-16-le", "utf-16-be", "mac-roman"])
 def test_another_encoding_is_read_where_it_is_said(tmp_path, encoding):
     """Without, the message names the line to type; with a wrong one, it says that, too."""
     (tmp_path / "a.csv").write_bytes(TEXT.replace("\u2028", "").encode(encoding))
-    found = [dict(row.cells) for row in reader.read_columns(tmp_path / "a.csv", encoding).rows()]
-    assert found == [{"id": "1", "text": "caf\xe9 \u20ac"}, CELLS[1]]
+    rows = [dict(row.cells) for row in reader.read_columns(tmp_path / "a.csv", encoding).rows()]
+    assert rows == [{"id": "1", "text": "caf\xe9 \u20ac"}, CELLS[1]]
     line = "encoding=utf-16-le" if encoding.startswith("utf-16") else "encoding=cp1252"
     with refuses(DataError, option="encoding") as stop:
         cells(tmp_path / "a.csv")
@@ -157,9 +157,9 @@ def test_a_list_keeps_its_place_beside_other_cells(tmp_path, rows):
 def test_objects_with_half_of_a_character_are_read_as_they_are_written(tmp_path):
     """In each block of rows that has one, and in those before and after: an object is one value with all its parts."""
     marks = [{"x": "q", "y": 1}, {"x": "\ud800", "y": "\udfff"}, {"x": "z", "y": 2}]
-    written = [{"text": "a", "marks": each} for each in marks for _ in range(BLOCK + 1)]
+    rows = [{"text": "a", "marks": row_marks} for row_marks in marks for _ in range(BLOCK + 1)]
     file = tmp_path / "rows.jsonl"
-    file.write_text("".join(json.dumps(row) + "\n" for row in written))
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
     held = reader.read_columns(file)
     assert (held.unread, list(held.cells), held.groups) == ({"marks": "half of a character"}, ["text"], {})
-    assert [row.cells for row in held.rows()] == written
+    assert [row.cells for row in held.rows()] == rows

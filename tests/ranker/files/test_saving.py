@@ -22,7 +22,7 @@ TABLE = "id,text,label,a,b\n" + "".join(f"r{n},Row {n}.,{n % 2},{n % 2},{n % 3 %
 
 
 @pytest.fixture
-def there(tmp_path, monkeypatch):
+def folder(tmp_path, monkeypatch):
     """A folder with a wide table and a pool, the current one."""
     monkeypatch.chdir(tmp_path)
     Path("wide.csv").write_text(TABLE)
@@ -35,16 +35,14 @@ def there(tmp_path, monkeypatch):
 
 
 def program(*arguments, most=None, stdin=""):
-    """The program in a process of its own, whose files may have so many bytes: as on a disk that is full.
-
-    It keeps nothing that Python compiles: that would be cut, and Python would not notice until it is read.
-    """
+    """The program in a process of its own, whose files may have so many bytes: as on a disk that is full."""
 
     def limited():
         if most is not None:
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
             resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
 
+    # compiled files would be cut, and Python would not notice until it reads them
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
     return subprocess.run(
         [sys.executable, "-m", "ranker", *map(str, arguments)], env=environment,
@@ -58,29 +56,16 @@ LABEL = ("label", "--pool", "pool.csv", "--models", "a.csv", "b.csv", "--plain",
 DOORS = {
     "save": (*RUN, "--save", "out"),
     **{name: (*RUN, "--format", name, "-o", "out") for name in ("table", "csv", "json", "html", "markdown", "latex")},
-    "batch": (
-        "label",
-        "--pool",
-        "pool.csv",
-        "--models",
-        "a.csv",
-        "b.csv",
-        "--batch",
-        "5",
-        "-q",
-        "--force",
-        "-o",
-        "out",
-    ),
+    "batch": (*LABEL[:6], "--batch", "5", "-q", "--force", "-o", "out"),
 }
 """What writes a file of the name `out`."""
 
 
 @pytest.mark.few(1)
 @pytest.mark.parametrize(
-    "door", [one if one in ("save", "csv", "batch") else pytest.param(one, marks=pytest.mark.slow) for one in DOORS]
+    "door", [door if door in ("save", "csv", "batch") else pytest.param(door, marks=pytest.mark.slow) for door in DOORS]
 )
-def test_a_full_disk_leaves_what_was_there(there, door):
+def test_a_full_disk_leaves_what_was_there(folder, door):
     """The earlier file stays whole, one line says what could not be written, and nothing lies beside it."""
     Path("out").write_text("what was there")
     before = {*os.listdir()}
@@ -93,7 +78,7 @@ def test_a_full_disk_leaves_what_was_there(there, door):
 
 
 @pytest.mark.more
-def test_a_full_disk_leaves_each_figure_whole(there):
+def test_a_full_disk_leaves_each_figure_whole(folder):
     """Of those that were there none is cut."""
     shutil.rmtree("figures", ignore_errors=True)
     assert program(*RUN, "--plots", "figures", "-o", "t").returncode == 0
@@ -105,8 +90,8 @@ def test_a_full_disk_leaves_each_figure_whole(there):
 
 
 @pytest.mark.more
-def test_a_full_disk_leaves_the_answers_of_a_session(there):
-    """What was answered is there; the answer that cannot be kept is not."""
+def test_a_full_disk_leaves_the_answers_of_a_session(folder):
+    """Answers that were written stay; the one that cannot be kept does not."""
     ended = program(*LABEL, "-o", "labels.csv", stdin="1\n1\nq\n")
     assert ended.returncode == 0, ended.stderr
     before = Path("labels.csv").read_text()
@@ -143,14 +128,14 @@ def test_a_file_keeps_its_owner(tmp_path):
 
 
 def test_a_file_of_another_owner_is_refused(tmp_path, monkeypatch):
-    """Where it cannot stay theirs, it stays as it is."""
+    """A file that cannot stay theirs stays as it is."""
     file = tmp_path / "out"
     file.write_bytes(b"old")
     real = os.fstat
 
     def of_another(number):
-        found = list(real(number))
-        return os.stat_result([*found[:4], found[4] + 1, *found[5:]])
+        status = list(real(number))
+        return os.stat_result([*status[:4], status[4] + 1, *status[5:]])
 
     def refuse(*_):
         raise PermissionError(1, "Operation not permitted")
@@ -164,7 +149,7 @@ def test_a_file_of_another_owner_is_refused(tmp_path, monkeypatch):
 
 
 @pytest.mark.more
-def test_a_read_only_file_is_refused(there):
+def test_a_read_only_file_is_refused(folder):
     """Root included: somebody meant it to stay."""
     Path("out").write_text("old")
     Path("out").chmod(0o444)
@@ -176,7 +161,7 @@ def test_a_read_only_file_is_refused(there):
 
 
 def test_a_link_stays_a_link(tmp_path):
-    """What it leads to is replaced, where it lies; also where that is not there yet."""
+    """The file that a link leads to is replaced where it lies, or made there."""
     (tmp_path / "far").mkdir()
     (tmp_path / "far" / "file").write_bytes(b"old")
     link, dangling = tmp_path / "link", tmp_path / "dangling"
@@ -190,7 +175,7 @@ def test_a_link_stays_a_link(tmp_path):
 
 
 @pytest.mark.more
-def test_what_a_link_leads_to_is_locked(there):
+def test_what_a_link_leads_to_is_locked(folder):
     """Two sessions by way of two links to one file do not write over each other's answers."""
     from ranker.runtime.storage import lock_file
 
@@ -204,20 +189,20 @@ def test_what_a_link_leads_to_is_locked(there):
 
 
 def test_a_pipe_is_written_through(tmp_path):
-    """Whoever reads it gets all of it, and it stays a pipe."""
-    pipe, read = tmp_path / "pipe", []
+    """The reader gets all of it, and the pipe stays a pipe."""
+    pipe, contents = tmp_path / "pipe", []
     os.mkfifo(pipe)
-    reader = threading.Thread(target=lambda: read.append(pipe.read_bytes()))
+    reader = threading.Thread(target=lambda: contents.append(pipe.read_bytes()))
     reader.start()
     save(pipe, b"new")
     reader.join(timeout=600)
-    assert read == [b"new"]
+    assert contents == [b"new"]
     assert stat.S_ISFIFO(pipe.stat().st_mode)
 
 
 @pytest.mark.more
 @pytest.mark.parametrize("redirected", [False, True])
-def test_stdout_by_its_name_is_written_through(there, redirected):
+def test_stdout_by_its_name_is_written_through(folder, redirected):
     """Through a pipe, or behind what somebody else wrote into a file."""
     command = f"{sys.executable} -m ranker {' '.join(RUN)} --format csv -o /dev/stdout"
     line = f"(echo before; {command}; echo after) > out" if redirected else f"(echo before; {command}; echo after)"
@@ -245,12 +230,12 @@ def writing(source):
         if not isinstance(node, ast.Call):
             continue
         name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-        said = [one.value for one in (*node.args, *(key.value for key in node.keywords))
-                if isinstance(one, ast.Constant) and isinstance(one.value, str)]  # fmt: skip
-        opens = name == "open" and any(set(mode) & set("wax+") and set(mode) <= set("rwaxbt+") for mode in said)
-        flags = {one.attr for part in node.args for one in ast.walk(part) if isinstance(one, ast.Attribute)}
+        texts = [leaf.value for leaf in (*node.args, *(key.value for key in node.keywords))
+                 if isinstance(leaf, ast.Constant) and isinstance(leaf.value, str)]  # fmt: skip
+        opens = name == "open" and any(set(mode) & set("wax+") and set(mode) <= set("rwaxbt+") for mode in texts)
+        flags = {leaf.attr for part in node.args for leaf in ast.walk(part) if isinstance(leaf, ast.Attribute)}
         by_number = name == "open" and flags & {"O_WRONLY", "O_RDWR", "O_CREAT", "O_APPEND", "O_TRUNC"}
-        reads = name == "fdopen" and said == ["rb"]
+        reads = name == "fdopen" and texts == ["rb"]
         if opens or by_number or (name in WRITES and not reads):
             yield ast.unparse(node)
 
@@ -258,14 +243,12 @@ def writing(source):
 @pytest.mark.more
 def test_nothing_is_written_in_another_way():
     """One function writes files of the user, so that none is ever half of one."""
-    found = {}
-    for package in ("ranker", "factors"):
-        for file in sorted((ROOT / package).rglob("*.py")):
-            found[file.relative_to(ROOT).as_posix()] = [
-                line for line in writing(file.read_text(encoding="utf-8")) if "devnull" not in line
-            ]
-    assert {file: lines for file, lines in found.items() if lines and file not in ALLOWED} == {}
-    assert {file for file, lines in found.items() if lines} == {*ALLOWED}
+    calls = {}
+    for file in sorted(file for package in ("ranker", "factors") for file in (ROOT / package).rglob("*.py")):
+        lines = [line for line in writing(file.read_text(encoding="utf-8")) if "devnull" not in line]
+        if lines:
+            calls[file.relative_to(ROOT).as_posix()] = lines
+    assert calls.keys() == ALLOWED.keys(), calls
 
 
 @pytest.mark.parametrize(
@@ -282,5 +265,5 @@ def test_each_way_of_writing_is_seen(line):
     "line", ["open(path, 'rb')", "path.open()", "os.open(path, os.O_RDONLY)", "os.fdopen(n, 'rb')"]
 )
 def test_reading_is_not_writing(line):
-    """What only reads is let through."""
+    """Calls that only read are let through."""
     assert not list(writing(line))

@@ -43,11 +43,11 @@ def holding(folder):
 
 def test_it_is_removed_with_all_that_is_in_it(folder):
     """By `close`, or when nobody has it any more."""
-    made = Scratch()
-    (made.path / "a").mkdir()
-    assert os.listdir(folder) == [made.path.name]
-    made.close()
-    made.close()
+    first = Scratch()
+    (first.path / "a").mkdir()
+    assert os.listdir(folder) == [first.path.name]
+    first.close()
+    first.close()
     assert os.listdir(folder) == []
     Scratch()
     assert os.listdir(folder) == []
@@ -66,8 +66,8 @@ def test_one_of_a_process_that_was_killed_is_removed_by_the_next(folder, holding
     process.send_signal(signal.SIGKILL)
     process.wait(timeout=600)
     assert (path / "a").exists()
-    made = Scratch()
-    assert os.listdir(folder) == [made.path.name]
+    second = Scratch()
+    assert os.listdir(folder) == [second.path.name]
 
 
 @pytest.mark.parametrize("name", ["rank-models-output", "rank-models-tmp-mine", "rank-models-tmp-123456789", "other"])

@@ -17,8 +17,8 @@ def saved(folder, **files):
 
 
 def run(folder, *arguments):
-    """How a run ends, plainly and under `--strict`."""
-    typed = ["run", *(str(folder / one) if one.endswith(".csv") else one for one in arguments), "-q"]
+    """Ends of a run, plainly and under `--strict`."""
+    typed = ["run", *(str(folder / word) if word.endswith(".csv") else word for word in arguments), "-q"]
     return called(*typed, output=folder / "a.json"), called(*typed, "--strict", output=folder / "b.json")
 
 
@@ -26,7 +26,7 @@ def test_what_is_plain_goes_through(tmp_path):
     """Rows with ids, and answers that are all labels, joined by ids."""
     saved(tmp_path, rows=ROWS, a=ANSWERS, b=OTHERS)
     plain, strict = run(tmp_path, "--data", "rows.csv", "--models", "a.csv", "b.csv")
-    assert (plain.status, strict.status) == (0, 0), strict.said
+    assert (plain.status, strict.status) == (0, 0), strict.message
     assert plain.accuracies == strict.accuracies
 
 
@@ -47,10 +47,10 @@ def test_a_guess_a_dropped_row_and_an_unread_column_are_errors(tmp_path, files, 
     saved(tmp_path, **{"rows": ROWS, "a": ANSWERS, "b": OTHERS, "wide": WIDE, **files})
     models = ("a.csv", "b.csv") if arguments else ("wide.csv", "--truth", "label")
     plain, strict = run(tmp_path, *arguments, "--models", *models)
-    assert plain.status == 0, plain.said
-    assert (strict.status, strict.found) == (2, {})
-    assert "`--strict`: " in strict.said
-    assert says in strict.said
+    assert plain.status == 0, plain.message
+    assert (strict.status, strict.json) == (2, {})
+    assert "`--strict`: " in strict.message
+    assert says in strict.message
 
 
 def test_a_table_of_results_is_strict_too(tmp_path):
@@ -60,22 +60,13 @@ def test_a_table_of_results_is_strict_too(tmp_path):
     assert called("compare", tmp_path / "table.csv", output=tmp_path / "a.json").status == 0
     strict = called("compare", tmp_path / "table.csv", "--strict", output=tmp_path / "b.json")
     assert strict.status == 2
-    assert "Unread columns: seed" in strict.said
+    assert "Unread columns: seed" in strict.message
 
 
 def test_a_pool_without_a_text_is_said(tmp_path):
     """`label` drops no row in silence either."""
     saved(tmp_path, pool=["id,text", "r1,A fine day.", "r2,", "r3,A long day."], a=ANSWERS, b=OTHERS)
-    typed = [
-        "label",
-        "--pool",
-        tmp_path / "pool.csv",
-        "--models",
-        tmp_path / "a.csv",
-        tmp_path / "b.csv",
-        "--batch",
-        "1",
-    ]
-    strict = called(*typed, "--strict", "-o", tmp_path / "out.csv")
+    pool, *models, out = (tmp_path / f"{name}.csv" for name in ("pool", "a", "b", "out"))
+    strict = called("label", "--pool", pool, "--models", *models, "--batch", "1", "--strict", "-o", out)
     assert strict.status == 2
-    assert "rows with a blank text are left out: 1" in strict.said
+    assert "rows with a blank text are left out: 1" in strict.message

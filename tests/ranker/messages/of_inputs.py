@@ -99,16 +99,16 @@ def cut(folder):
     return reader.read_columns(folder / "a.csv.gz")
 
 
-def rows(folder, content, name="a.jsonl", named=None):
+def rows(folder, content, name="a.jsonl", columns=None):
     """Write a file of rows, by default a mapping as a JSON line, and read its examples."""
-    sheet = read_sheet(written(folder / name, json.dumps(content) + "\n" if name == "a.jsonl" else content), named)
+    sheet = read_sheet(written(folder / name, json.dumps(content) + "\n" if name == "a.jsonl" else content), columns)
     return tuple(examples(sheet.rows, NLI, sheet.layout))
 
 
 def reason(folder, cell):
     """Read a row with a rationale."""
     row = {"text": "Never again.", "label": "neutral", "why": cell}
-    return rows(folder, row, named={"rationale": ["why"]})
+    return rows(folder, row, columns={"rationale": ["why"]})
 
 
 def of_values(folder, *lines, head="model,set,value,se,n,group,kind,run"):
@@ -158,9 +158,9 @@ def ranged(start):
     return packed(pandas=json.dumps({"index_columns": [index]}))
 
 
-def described(said):
+def described(features):
     """Return a Parquet file whose columns `datasets` described so."""
-    return packed(huggingface=said)
+    return packed(huggingface=features)
 
 
 def packed(**metadata):
@@ -223,9 +223,9 @@ def table(folder, content, name="a.csv", task=TASK, **hints):
 
 def joined(folder, content, **of_rows):
     """Join a table with the rows asked about."""
-    file, asked = columns(folder, "a.csv", content), replace(ROWS, **of_rows)
-    asked = entries.with_ids(file, asked)
-    return join.join(parse_predictions(file, TASK, None, asked), asked)
+    file, requested = columns(folder, "a.csv", content), replace(ROWS, **of_rows)
+    requested = entries.with_ids(file, requested)
+    return join.join(parse_predictions(file, TASK, None, requested), requested)
 
 
 def log(folder, *content, **selection):
@@ -328,7 +328,7 @@ def suite(folder, content):
 
 
 @dataclass(frozen=True)
-class Given(TextSource):
+class FixedModel(TextSource):
     """A black box with these answers."""
 
     answer: Any = None
@@ -350,7 +350,7 @@ class Given(TextSource):
 
 def answered(answer):
     """Ask a black box for one answer."""
-    model = Given("bag", answer=answer).open(NLI, Machine(), ResourceCache())
+    model = FixedModel("bag", answer=answer).open(NLI, Machine(), ResourceCache())
     list(model.predict([Example("x", ("A.",), None)], print))
 
 
@@ -551,7 +551,7 @@ DATASETS = [
     ("no column of texts", lambda folder: rows(folder, {"remark": "a", "label": 1}),
      "a.jsonl, line 1: no column has a usual name for the text; "
      "say which: `columns text=NAME,label=NAME` (columns: remark, label)"),
-    ("no column of that name", lambda folder: rows(folder, GOOD, named={"label": ["gold"]}),
+    ("no column of that name", lambda folder: rows(folder, GOOD, columns={"label": ["gold"]}),
      "a.jsonl, line 1: the column 'gold' is missing (columns: premise, hypothesis, label)"),
     ("no line of names", lambda folder: rows(folder, "A dog ran.,It ran.,1\nA.,B.,1\n", "a.csv"),
      "a.csv, line 1: no column has a usual name for the text; is that a row, and the line that names the "
@@ -581,7 +581,7 @@ DATASETS = [
     ("a reason in words of its own", lambda folder: reason(folder, "since it was bad"),
      "a.jsonl, line 1: the column 'why' must hold spans of characters ([start, end], or [segment, start, end]), "
      "0 or 1 for each token, or words of the text (got 'since it was bad')"),
-    ("tokens of two texts", lambda folder: rows(folder, {**GOOD, "why": [1, 0]}, named={"rationale": ["why"]}),
+    ("tokens of two texts", lambda folder: rows(folder, {**GOOD, "why": [1, 0]}, columns={"rationale": ["why"]}),
      "a.jsonl, line 1: the column 'why' must hold spans, [segment, start, end], since the row has two texts"),
     ("no such rule", lambda folder: marker({"feature": "adjectives"}),
      "there is no rule of marks 'adjectives'; did you mean adjective?"),

@@ -42,10 +42,10 @@ def draw_of(folder, count):
 def encoder(size, cut, texts):
     """Encode a row of 9 tokens by a model that takes `size`."""
     network = SimpleNamespace(max_length=size, name="m", encodes=False)
-    made = PromptEncoder(network, None, (), False, cut)
+    prompted = PromptEncoder(network, None, (), False, cut)
     tokens = _RowTokens(np.arange(9), np.zeros((9, 2), int), np.full(9, -1), ())
-    object.__setattr__(made, "_tokens", lambda rows: [tokens for _ in rows])
-    return list(made.encodings([Example("r1", texts)]))
+    object.__setattr__(prompted, "_tokens", lambda rows: [tokens for _ in rows])
+    return list(prompted.encodings([Example("r1", texts)]))
 
 
 def shown_rows():

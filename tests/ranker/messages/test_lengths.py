@@ -30,7 +30,7 @@ MOST = 300
 @pytest.mark.few(3)
 @pytest.mark.parametrize(("name", "message"), [(row[0], row[2]) for row in MESSAGES], ids=[row[0] for row in MESSAGES])
 def test_each_message_is_short(name, message):
-    """Those of the tables are, with the names of their files; one of them holds a path of 300 characters."""
+    """Messages of the tables are, with the names of their files; one of them holds a path of 300 characters."""
     assert len(f"rank-models: {message}") < MOST or name == "a long path"
 
 
@@ -40,7 +40,7 @@ def many(count, width):
 
 
 def outcome(call, *arguments):
-    """What a call says: its text, or the text of its error."""
+    """Text of a call, or of its error."""
     try:
         return str(RankModelsError(call(*arguments)))
     except (RankModelsError, ValueError) as error:
@@ -75,18 +75,17 @@ def test_many_and_long_names_make_no_long_message(kind, count, width):
 @given(text=st.text(max_size=3_000), place=st.text(max_size=500), end=st.text("abc", min_size=1, max_size=100))
 def test_the_remedy_is_kept(text, place, end):
     """Whatever stands before it: the end of a message is that of its text."""
-    said = str(DataError.at(place, f"{text}; {end}"))
-    assert len(said) <= MAX_MESSAGE_CHARACTERS + MAX_PATH_CHARACTERS
-    assert said.endswith(end)
+    message = str(DataError.at(place, f"{text}; {end}"))
+    assert len(message) <= MAX_MESSAGE_CHARACTERS + MAX_PATH_CHARACTERS
+    assert message.endswith(end)
 
 
 def test_a_path_may_be_longer():
     """A file is found by its whole path: its folder does not shorten what is said of it."""
     path, reason = f"/home/{'f' * 90}/rows.csv", "r" * 250
     assert str(UsageError.at(path, reason)) == f"{path}: {reason}"
-    assert (
-        len(str(UsageError.at(f"/home/{'f' * 9_000}/rows.csv", reason))) == MAX_MESSAGE_CHARACTERS + MAX_PATH_CHARACTERS
-    )
+    message = str(UsageError.at(f"/home/{'f' * 9_000}/rows.csv", reason))
+    assert len(message) == MAX_MESSAGE_CHARACTERS + MAX_PATH_CHARACTERS
 
 
 @given(st.lists(st.text("ab", max_size=90), min_size=1, max_size=30))

@@ -21,11 +21,11 @@ TEXTS = [
 
 
 def spelled(tokenizer, kind, tokens, covered):
-    """What tokens spell; one that the vocabulary does not know counts as the characters it covers."""
+    """Text that tokens spell; one that the vocabulary does not know counts as the characters it covers."""
     if kind == "bpe":
         return tokenizer.convert_tokens_to_string(list(tokens)).strip()
-    known = [text if token == "[UNK]" else token for token, text in zip(tokens, covered, strict=True)]
-    return "".join(piece.removeprefix("##").replace("▁", "") for piece in known).strip()
+    pieces = [text if token == "[UNK]" else token for token, text in zip(tokens, covered, strict=True)]
+    return "".join(piece.removeprefix("##").replace("▁", "") for piece in pieces).strip()
 
 
 def normal(kind, text):
@@ -68,9 +68,11 @@ def test_ids_are_the_tokenizers_own_pair_encoding(classifier, name):
     """Nothing is glued by hand: an encoding is what the tokenizer itself makes of the pair."""
     tokenizer = classifier(name).tokenizer
     for segments, e in zip(TEXTS, encode(tokenizer, [Example("e", s, 0) for s in TEXTS], 100), strict=True):
-        own = tokenizer(*([segment] for segment in segments))  # alone, not in a list, an empty one would be dropped
-        assert [e.ids.tolist()] == own["input_ids"]
-        assert (None if e.type_ids is None else [e.type_ids.tolist()]) == own.get("token_type_ids")
+        expected = tokenizer(
+            *([segment] for segment in segments)
+        )  # alone, not in a list, an empty one would be dropped
+        assert [e.ids.tolist()] == expected["input_ids"]
+        assert (None if e.type_ids is None else [e.type_ids.tolist()]) == expected.get("token_type_ids")
         assert len(e) == len(e.ids)
         assert not e.truncated
 
@@ -86,19 +88,19 @@ def test_examples_of_one_and_of_two_segments_keep_their_order():
 
 @pytest.mark.parametrize("kind", ["wordpiece", "bpe", "unigram"])
 def test_what_is_too_long_loses_the_end_of_its_longer_segment(kind):
-    """A cut example says so, keeps its separators and its short segment, and its words are those of the whole text."""
+    """A cut example says so, keeps its separators and its short segment, and its words are those of the text."""
     tokenizer = make_tokenizer(kind)
     example = Example("long", ("the " * 60 + "judge", "saw the actor"), 0)
     (e,) = encode(tokenizer, [example], LIMIT)
-    (whole,) = encode(tokenizer, [example], 1000)
+    (uncut,) = encode(tokenizer, [example], 1000)
     assert e.truncated
-    assert not whole.truncated
+    assert not uncut.truncated
     assert len(e) == LIMIT
-    assert (e.segment == 1).sum() == (whole.segment == 1).sum()
+    assert (e.segment == 1).sum() == (uncut.segment == 1).sum()
     assert (e.segment == -1).sum() == 3
     first = e.segment == 0
-    assert e.word[first].tolist() == whole.word[whole.segment == 0][: first.sum()].tolist()
-    assert e.word[e.segment == 1].tolist() == whole.word[whole.segment == 1].tolist()
+    assert e.word[first].tolist() == uncut.word[uncut.segment == 0][: first.sum()].tolist()
+    assert e.word[e.segment == 1].tolist() == uncut.word[uncut.segment == 1].tolist()
 
 
 KINDS = [("wordpiece", "bert"), ("bpe", "roberta"), ("unigram", "xlnet")]
@@ -117,7 +119,7 @@ sentences = st.lists(letters | symbols, max_size=8).map(" ".join)
 
 @given(first=sentences, second=sentences, seed=st.integers(0, 9))
 def test_word_scores_do_not_depend_on_the_tokenizer(tokenizers, first, second, seed):
-    """Where each character speaks for as much in all, however the tokens are cut, each word does."""
+    """A word's score stays, however the tokens are cut, where each character speaks for as much in all."""
     example = Example("e", (first, second), 0)
     weights = [np.random.default_rng(seed).normal(size=len(text)) for text in example.segments]
     wanted = [weights[word.segment][word.start : word.end].sum() for word in example.words]
@@ -185,19 +187,19 @@ def tokenizer(request):
 
 
 @pytest.mark.parametrize("side", ["right", "left"])
-@pytest.mark.parametrize("other", ["The actor.", None])
+@pytest.mark.parametrize("second", ["The actor.", None])
 @pytest.mark.parametrize("name", LONG_TEXTS)
-def test_a_long_text_is_cut_before_it_is_encoded(tokenizer, name, other, side, monkeypatch):
-    """What the model sees of it is the same as if the tokenizer had been given all of it, whatever side it cuts."""
+def test_a_long_text_is_cut_before_it_is_encoded(tokenizer, name, second, side, monkeypatch):
+    """The model sees the same as if the tokenizer had been given all of it, whatever side it cuts."""
     monkeypatch.setattr(tokenizer, "truncation_side", side)
-    example = Example("a", (LONG_TEXTS[name], other or LONG_TEXTS[name]), 0)
+    example = Example("a", (LONG_TEXTS[name], second or LONG_TEXTS[name]), 0)
     [cut] = encode(tokenizer, [example], LIMIT)
     monkeypatch.setattr(align, "LONG", 10**9)
-    [whole] = encode(tokenizer, [example], LIMIT)
-    assert cut.tokens == whole.tokens
+    [uncut] = encode(tokenizer, [example], LIMIT)
+    assert cut.tokens == uncut.tokens
     for field in ("ids", "type_ids", "segment", "word", "offsets"):
-        assert np.array_equal(getattr(cut, field), getattr(whole, field)), field
-    assert cut.truncated == whole.truncated
+        assert np.array_equal(getattr(cut, field), getattr(uncut, field)), field
+    assert cut.truncated == uncut.truncated
 
 
 def test_the_tokenizer_is_given_no_more_than_the_model_can_read():

@@ -22,11 +22,7 @@ EXAMPLES = [
     Example("others", ("A naïve café 👍 near 走路", "naïve 👍"), 1),
     Example("one", ("the old actor",), 0),
 ]
-QUICK = {
-    "shap": SHAPSettings(max_evaluations=60),
-    "lime": LIMESettings(samples=20),
-    "occlusion": OcclusionSettings(),
-}
+QUICK = {"shap": SHAPSettings(max_evaluations=60), "lime": LIMESettings(samples=20), "occlusion": OcclusionSettings()}
 
 
 @pytest.mark.parametrize("name", ENCODERS)
@@ -81,7 +77,7 @@ def test_scores_of_rows_of_many_lengths_are_as_alone(classifier, monkeypatch, na
     settings, ours, batches = {**QUICK, "ig": IGSettings()}[method], classifier(name), []
     alone = list(attribute(ours, EXAMPLES, settings))
     stack = batching.stack
-    monkeypatch.setattr(batching, "stack", lambda *given: batches.append(stack(*given)) or batches[-1])
+    monkeypatch.setattr(batching, "stack", lambda *rows: batches.append(stack(*rows)) or batches[-1])
     together = attribute(replace(ours, padding=1024), EXAMPLES, settings)
     for row, expected in zip(together, alone, strict=True):
         np.testing.assert_allclose(row.scores, expected.scores, atol=1e-5)
@@ -118,9 +114,9 @@ def test_padding_that_hides_a_token_is_a_token_like_any_other(checkpoint, name):
     ours = Classifier.load(checkpoint(name), TASK)
     (encoding,) = ours.encode(EXAMPLES[:1])
     middle = len(encoding) // 2
-    pad, other = ours.tokenizer.pad_token_id, int(encoding.ids[middle])
+    pad, hidden = ours.tokenizer.pad_token_id, int(encoding.ids[middle])
     words = ours.model.get_input_embeddings().weight
-    words[pad] = words[other]  # so that whatever still differs is not what the token says
+    words[pad] = words[hidden]  # so that whatever still differs is not what the token says
     visible = np.array([np.full(len(encoding), True), np.arange(len(encoding)) != middle])
     ((_, logits),) = ours.answers([(None, encoding, visible)], "pad")
     np.testing.assert_allclose(logits[1], logits[0], atol=1e-6)

@@ -8,12 +8,7 @@ import numpy as np
 import pytest
 import torch
 from conftest import ENCODERS, LIMIT, OTHERS, make_checkpoint
-from transformers import (
-    AutoModelForSequenceClassification,
-    AutoModelForTokenClassification,
-    AutoTokenizer,
-    pipeline,
-)
+from transformers import AutoModelForSequenceClassification, AutoModelForTokenClassification, AutoTokenizer, pipeline
 
 from factors.types import Example
 from ranker.attribution import attribute
@@ -106,8 +101,8 @@ def by_pipeline(folder, examples):
 
 def slow_beside(quick, cases):
     """All cases, those that are not quick marked as slow."""
-    rest = [case for case in dict.fromkeys(cases) if case not in quick]
-    return [*quick, *(pytest.param(*case, marks=pytest.mark.slow) for case in rest)]
+    slow = [case for case in dict.fromkeys(cases) if case not in quick]
+    return [*quick, *(pytest.param(*case, marks=pytest.mark.slow) for case in slow)]
 
 
 @pytest.mark.few(1)
@@ -121,12 +116,8 @@ def test_a_classifier_answers_as_the_librarys_pipeline(changed, name, setting):
 
 EXPLAINED = [Example(name, ROWS[name]) for name in ("plain", "ends", "end alone", "padding inside", "padding around",
                                                    "all special", "pair, ends", "pair, both long")]  # fmt: skip
-METHODS = [
-    SHAPSettings(max_evaluations=20),
-    LIMESettings(samples=4),
-    OcclusionSettings(),
-    IGSettings(steps=2, max_steps=2),
-]
+METHODS = [SHAPSettings(max_evaluations=20), LIMESettings(samples=4), OcclusionSettings()]
+METHODS += [IGSettings(steps=2, max_steps=2)]
 OF_WORDS = [("roberta", "as made"), ("llama", "padding is the end"), ("longformer", "as made"), ("xlnet", "as made")]
 MORE_OF_WORDS = [*((name, "as made") for name in ("mpnet", "esm", "gpt2", "big-bird", "bert")),
                  *((name, "padding is the end") for name in DECODERS)]  # fmt: skip

@@ -103,9 +103,9 @@ def test_scores_add_up_and_words_have_their_own(tmp_path, head, name):
             continue
         spans += 1
         text = [token for token, place in enumerate(places) if place]
-        whole = number(head, logits, cells)
+        value = number(head, logits, cells)
         masked = logits_of(model, head, **replaced(encoded, text, tokenizer.mask_token_id))
-        assert row.scores.sum() == pytest.approx(whole - number(head, masked, cells), abs=1e-4)
+        assert row.scores.sum() == pytest.approx(value - number(head, masked, cells), abs=1e-4)
         assert (row.probs.tolist(), row.target, row.residual < 1e-6) == ([1.0], 0, True)
         for number_of_word, (word, score) in enumerate(zip(example.words, lost.word_scores, strict=False)):
             tokens = np.flatnonzero(lost.word == number_of_word)
@@ -117,15 +117,15 @@ def test_scores_add_up_and_words_have_their_own(tmp_path, head, name):
                 assert np.isnan(score)
                 continue
             without = logits_of(model, head, **replaced(encoded, tokens, tokenizer.mask_token_id))
-            assert score == pytest.approx(whole - number(head, without, cells), abs=1e-4)
-        seen = {place[0] for place, score in zip(places, lost.scores, strict=True) if place and score}
-        assert seen == set(range(len(example.segments)))
+            assert score == pytest.approx(value - number(head, without, cells), abs=1e-4)
+        segments = {place[0] for place, score in zip(places, lost.scores, strict=True) if place and score}
+        assert segments == set(range(len(example.segments)))
     assert spans >= 2
 
 
 @pytest.mark.parametrize("head", HEADS)
 def test_integrated_gradients_are_complete(tmp_path, head):
-    """They add up to the number of the answer less that of the mask's embedding at every place."""
+    """Scores add up to the number of the answer less that of the mask's embedding at every place."""
     loads, examples = HEADS[head]
     folder = made(tmp_path, head)
     (model, tokenizer), settings = from_transformers(folder, head), settings_of("ig:max_steps=2000")
@@ -171,9 +171,8 @@ def test_an_answer_without_a_span_has_no_scores(tmp_path, line):
     tagger.model.classifier.bias[0] += 100
     extractors = {}
     for null_answers in (True, False):
-        extractors[null_answers] = SpanExtractor.load(
-            made(tmp_path / "spans", "QuestionAnswering"), null_answers=null_answers
-        )
+        folder = made(tmp_path / "spans", "QuestionAnswering")
+        extractors[null_answers] = SpanExtractor.load(folder, null_answers=null_answers)
         network = extractors[null_answers].model.qa_outputs
         network.register_forward_hook(lambda _, inputs, outputs: raised(inputs[0], outputs))
     for loaded, examples, undefined in (
@@ -186,7 +185,7 @@ def test_an_answer_without_a_span_has_no_scores(tmp_path, line):
 
 @pytest.mark.parametrize("line", ["shap", "lime:samples=20", "occlusion"])
 def test_nothing_is_hidden_from_a_row_without_a_span(tmp_path, line):
-    """It is run once for its answer and once for all that is asked of it."""
+    """Such a row is run once for its answer and once for all that is asked of it."""
     loaded, rows = Tagger.load(made(tmp_path, "TokenClassification")), []
     loaded.model.classifier.bias[0] += 100
     loaded.model.register_forward_hook(lambda network, inputs, outputs: rows.extend(outputs.logits))
@@ -214,7 +213,7 @@ def test_a_long_row_is_cut_and_counted(tmp_path, caplog):
 
 
 def test_a_removed_token_could_be_no_part_of_an_answer(tmp_path):
-    """So words are hidden behind tokens alone, and the error names these."""
+    """Words are hidden behind tokens alone, and the error names these."""
     loaded = Tagger.load(made(tmp_path, "TokenClassification"))
     with pytest.raises(ModelError, match=r"cannot leave words out; set `attribution` to `shap:baseline=pad`$"):
         list(attribute(loaded, TAGGED, "shap:baseline=remove"))

@@ -12,18 +12,13 @@ from ranker.sources.hf import batching
 from ranker.sources.hf.batching import TokenRow, forward_rows
 
 
-def forward(*given, **options):
+def forward(*arguments, **options):
     """The outputs of requests, (R, C) each."""
-    return ((state, np.stack(outputs)) for state, outputs in forward_rows(*given, **options))
+    return ((state, np.stack(outputs)) for state, outputs in forward_rows(*arguments, **options))
 
 
 class Network:
-    """Logits that follow from a row alone: the sums of its token ids and of its type ids. It remembers its batches.
-
-    Args:
-        memory: the most tokens a batch that it can take.
-        error: what it raises beyond.
-    """
+    """Logits that follow from a row alone, the sums of its ids and type ids; an error for batches beyond its memory."""
 
     def __init__(self, memory=10**9, error=None):
         self.memory, self.error, self.batches = memory, error or torch.OutOfMemoryError("no more"), []
@@ -59,22 +54,21 @@ def test_answers_are_those_of_each_row_alone(requests, budget, memory):
 @given(requests=requests_of, budget=st.integers(1, 40), memory=st.integers(6, 50))
 def test_work_is_told_of_as_it_is_done(requests, budget, memory):
     """A request is told of once, after the batch that has the last of its rows, which is before it is answered."""
-    network, told = Network(memory), []
-    answers = forward(
-        network, enumerate(requests), budget, advance=lambda done: told.append((done, len(network.batches)))
-    )
+    network, calls = Network(memory), []
+    tell = lambda done: calls.append((done, len(network.batches)))  # noqa: E731
+    answers = forward(network, enumerate(requests), budget, advance=tell)
     for answered, _ in enumerate(answers, start=1):
-        assert sum(done for done, _ in told) >= answered
-    assert sum(done for done, _ in told) == len(requests)
+        assert sum(done for done, _ in calls) >= answered
+    assert sum(done for done, _ in calls) == len(requests)
 
 
 def test_work_is_told_of_batch_by_batch():
     """Long before a window of requests is answered: the rows of nine tokens come first, then both of three."""
-    network, told = Network(), []
+    network, calls = Network(), []
     requests = [[row(3)], [row(9), row(3)], [row(9, 1)], [row(3)]]
-    list(forward(network, enumerate(requests), 9, advance=lambda done: told.append((len(network.batches), done))))
+    list(forward(network, enumerate(requests), 9, advance=lambda done: calls.append((len(network.batches), done))))
     assert network.batches == [(1, 9), (1, 9), (1, 3)]
-    assert [one for one in told if one[1]] == [(2, 1), (3, 3)]
+    assert [call for call in calls if call[1]] == [(2, 1), (3, 3)]
 
 
 def test_duplicates_are_computed_once():
@@ -105,7 +99,7 @@ OUT_OF_MEMORY = [
 
 @pytest.mark.parametrize("error", OUT_OF_MEMORY, ids=["cuda", "cpu", "mps", "cublas", "numpy"])
 def test_out_of_memory_halves_the_budget_and_goes_on(error, caplog):
-    """What was done is kept, the rest is done in smaller batches, and the budget stays small for what comes next."""
+    """Done work is kept, the rest is done in smaller batches, and the budget stays small."""
     network = Network(memory=30, error=error)
     requests = [(i, [row(4, 10 * i)]) for i in range(20)]
     caplog.set_level("WARNING", "ranker")
@@ -142,7 +136,7 @@ def test_other_errors_are_passed_on(error):
 def test_memory_stays_flat(monkeypatch):
     """However many requests come, the rows of one window at most are alive, and answers come before the end is read."""
     monkeypatch.setattr(batching, "WINDOW", 2)
-    read, most = [], 0
+    references, most = [], 0
 
     class Ids(np.ndarray):
         """An array that can be watched."""
@@ -151,20 +145,20 @@ def test_memory_stays_flat(monkeypatch):
         nonlocal most
         for i in range(500):
             ids = (np.arange(4) + i).view(Ids)
-            read.append(weakref.ref(ids))
-            most = max(most, sum(reference() is not None for reference in read))
+            references.append(weakref.ref(ids))
+            most = max(most, sum(reference() is not None for reference in references))
             yield i, [TokenRow(ids)]
 
     answers = forward(Network(), requests(), 16)
     assert next(answers)[0] == 0
-    assert len(read) == 8  # two batches of four rows
+    assert len(references) == 8  # two batches of four rows
     assert sum(1 for _ in answers) == 499
     assert most <= 2 * 8
 
 
 def test_large_batches_make_no_large_windows():
     """Of requests as cheap as can be, so many are read ahead and no more, whatever an accelerator's batches hold."""
-    read = []
-    answers = forward(Network(), ((None, [row(1)]) for _ in range(3000) if not read.append(0)), 65_536)
+    rows = []
+    answers = forward(Network(), ((None, [row(1)]) for _ in range(3000) if not rows.append(0)), 65_536)
     next(answers)
-    assert len(read) == batching.MAX_REQUESTS_AHEAD
+    assert len(rows) == batching.MAX_REQUESTS_AHEAD

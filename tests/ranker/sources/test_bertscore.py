@@ -75,7 +75,7 @@ def _logging_of_transformers():
 
 @pytest.mark.usefixtures("_logging_of_transformers")
 def test_scores_are_those_of_torchmetrics(checkpoint):
-    """Where each token is like one of the other text at all: torchmetrics takes 0 for less."""
+    """Only pairs whose tokens are all like one of the other text count: torchmetrics takes 0 for less."""
     folder = checkpoint("bert")
     score, compared = BertScore.by(str(folder)), 0
     for answer, reference in zip(texts_of(12, 1), texts_of(12, 2), strict=True):
@@ -90,14 +90,14 @@ def test_scores_are_those_of_torchmetrics(checkpoint):
 @pytest.fixture
 def embedded(monkeypatch):
     """Return the list of all texts that encoders are asked for."""
-    asked, original = [], Encoder.token_vectors
+    embedded_texts, original = [], Encoder.token_vectors
 
     def spy(encoder, texts):
-        asked.extend(texts)
+        embedded_texts.extend(texts)
         return original(encoder, texts)
 
     monkeypatch.setattr(Encoder, "token_vectors", spy)
-    return asked
+    return embedded_texts
 
 
 def test_a_text_is_embedded_once_and_not_once_a_pair(checkpoint, embedded):
@@ -113,7 +113,7 @@ def test_a_text_is_embedded_once_and_not_once_a_pair(checkpoint, embedded):
 
 
 def test_few_cached_vectors_change_no_number(checkpoint, embedded, monkeypatch):
-    """What was dropped is computed again, in blocks of rows."""
+    """Dropped vectors are computed again, in blocks of rows."""
     answers, references = texts_of(BLOCK + 20, 3), texts_of(BLOCK + 20, 4)
     rows = [Example(str(n), ("",), (text,)) for n, text in enumerate(references)]
     tasks = [TextTask("text", BertScore.by(str(checkpoint("bert")))) for _ in range(2)]
@@ -144,8 +144,8 @@ def test_it_is_light_to_send_and_equal_where_its_encoder_is(checkpoint, tmp_path
     shutil.copytree(checkpoint("bert"), tmp_path / "copy")
     copied = BertScore.by(str(tmp_path / "copy"))
     assert (copied, hash(copied), copied.__name__) == (score, hash(score), score.__name__)
-    others = [BertScore.by(f"{checkpoint('bert')}#1"), BertScore.by(str(checkpoint("roberta")))]
-    assert len({score, *others}) == len({each.__name__ for each in (score, *others)}) == 3
+    other_metrics = [BertScore.by(f"{checkpoint('bert')}#1"), BertScore.by(str(checkpoint("roberta")))]
+    assert len({score, *other_metrics}) == len({metric.__name__ for metric in (score, *other_metrics)}) == 3
     assert TextTask("text", score).metric == f"BERTSCORE:{score.digest[:8].upper()}"
 
 

@@ -10,7 +10,7 @@ from ranker.sources.hf.files import content_hash, open_checkpoint_files
 
 @pytest.fixture
 def folder(tmp_path):
-    """What a saved classifier looks like from outside."""
+    """The files of a saved classifier."""
     for name in ("config.json", "tokenizer.json", "model.safetensors", "README.md", "training_args.bin"):
         (tmp_path / name).write_text("{}")
     return tmp_path
@@ -40,21 +40,24 @@ def test_the_hash_of_a_copy_is_the_same(folder, tmp_path_factory):
     assert content_hash(copy) == content_hash(folder)
 
 
-def test_the_hash_of_an_adapter_is_its_bases_too(folder, tmp_path_factory):
-    """The same adapter on changed weights is another model."""
+@pytest.fixture
+def adapter(folder, tmp_path_factory):
+    """An adapter of the saved classifier."""
     adapter = tmp_path_factory.mktemp("adapter")
     (adapter / "adapter_model.safetensors").write_text("")
     (adapter / "adapter_config.json").write_text(json.dumps({"base_model_name_or_path": str(folder)}))
+    return adapter
+
+
+def test_the_hash_of_an_adapter_is_its_bases_too(folder, adapter):
+    """The same adapter on changed weights is another model."""
     before = content_hash(adapter)
     (folder / "model.safetensors").write_text("changed")
     assert content_hash(adapter) != before
 
 
-def test_code_of_an_adapters_base_is_its_own(folder, tmp_path_factory):
+def test_code_of_an_adapters_base_is_its_own(folder, adapter):
     """An adapter of a base that asks for code of its own asks for that code."""
-    adapter = tmp_path_factory.mktemp("adapter")
-    (adapter / "adapter_model.safetensors").write_text("")
-    (adapter / "adapter_config.json").write_text(json.dumps({"base_model_name_or_path": str(folder)}))
     assert not open_checkpoint_files(adapter).brings_code()
     (folder / "config.json").write_text(json.dumps({"auto_map": {"AutoModel": "own.Own"}}))
     assert open_checkpoint_files(adapter).brings_code()
@@ -68,11 +71,8 @@ def test_code_of_an_adapters_base_is_its_own(folder, tmp_path_factory):
         ("tokenizer_config.json", ["org/name--own.Own", None]),
     ],
 )
-def test_code_of_another_repository_is_refused(folder, tmp_path_factory, file, auto_map):
-    """Which revision of it is run, the checkpoint's hash would not tell; so it is of the base of an adapter."""
-    adapter = tmp_path_factory.mktemp("adapter")
-    (adapter / "adapter_model.safetensors").write_text("")
-    (adapter / "adapter_config.json").write_text(json.dumps({"base_model_name_or_path": str(folder)}))
+def test_code_of_another_repository_is_refused(folder, adapter, file, auto_map):
+    """The checkpoint's hash, or that of an adapter's base, would not tell which revision of it is run."""
     (folder / file).write_text(json.dumps({"auto_map": auto_map}))
     for trusted in (folder, adapter):
         with refuses(ModelError, place=folder / file):
@@ -87,15 +87,12 @@ def test_a_folder_of_checkpoints_names_one_of_them(tmp_path):
         checkpoints.read_json(tmp_path / "config.json")
 
 
-@pytest.mark.parametrize("read", [content_hash, checkpoints.locate_base])
-def test_a_link_out_of_an_adapters_base_is_refused(folder, tmp_path_factory, read):
+@pytest.mark.parametrize("look", [content_hash, checkpoints.locate_base])
+def test_a_link_out_of_an_adapters_base_is_refused(folder, adapter, look):
     """Whoever reads the adapter comes to its base, and looks where that leads."""
-    adapter = tmp_path_factory.mktemp("adapter")
-    (adapter / "adapter_config.json").write_text(json.dumps({"base_model_name_or_path": str(folder)}))
-    (adapter / "adapter_model.safetensors").write_text("")
     (folder / "notes.txt").symlink_to(adapter / "adapter_model.safetensors")
     with refuses(ModelError, place=folder / "notes.txt"):
-        read(adapter)
+        look(adapter)
 
 
 @pytest.mark.parametrize("name", ["base", "bert-base-uncased@main"])
@@ -103,21 +100,21 @@ def test_the_base_of_an_adapter_may_be_a_hub_id_without_an_organisation(monkeypa
     """The oldest models have none; where the hub does not give it, the message says whose base it is."""
     import huggingface_hub
 
-    asked = []
+    calls = []
 
     def download(name, *, revision, allow_patterns):
-        asked.append((name, revision))
+        calls.append((name, revision))
         raise OSError("no network")
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
     (tmp_path / "adapter_config.json").write_text(json.dumps({"base_model_name_or_path": name}))
     with refuses(ModelError, value=name, place=f"the base of {tmp_path}"):
         checkpoints.locate_base(tmp_path)
-    assert asked == [(name.partition("@")[0], name.partition("@")[2] or None)]
+    assert calls == [(name.partition("@")[0], name.partition("@")[2] or None)]
 
 
 def test_an_adapter_of_an_adapter_is_refused(tmp_path):
-    """Its weights would be added to no network; one that names itself would be looked for without end."""
+    """Such weights would be added to no network; one that names itself would be looked for without end."""
     (tmp_path / "adapter_config.json").write_text(json.dumps({"base_model_name_or_path": "."}))
     (tmp_path / "adapter_model.safetensors").write_text("")
     with refuses(ModelError, place=f"the base of {tmp_path}"):
@@ -133,7 +130,7 @@ def test_pickled_weights_are_refused_unless_allowed(folder):
 
 
 def test_weights_of_both_kinds_count_where_both_may_be_loaded(folder):
-    """Which of them are goes by their names: beside a stray file of safetensors it may be the pickled ones."""
+    """Names decide which are loaded: beside a stray file of safetensors it may be the pickled ones."""
     (folder / "model.safetensors").rename(folder / "stray.safetensors")
     (folder / "pytorch_model.bin").write_text("")
     assert [file.name for file in checkpoints.weight_files(folder)] == ["stray.safetensors"]
@@ -174,16 +171,16 @@ def test_only_what_is_needed_is_fetched_from_the_hub(monkeypatch, tmp_path):
     """The id's revision is passed on; pickled weights are not even fetched unless they are allowed."""
     import huggingface_hub
 
-    asked = []
+    calls = []
 
     def download(name, *, revision, allow_patterns):
-        asked.append((name, revision, "*.bin" in allow_patterns))
+        calls.append((name, revision, "*.bin" in allow_patterns))
         return str(tmp_path)
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
     assert checkpoints.locate("org/name@v1") == tmp_path
     assert checkpoints.locate("org/name", allow_pickle=True) == tmp_path
-    assert asked == [("org/name", "v1", False), ("org/name", None, True)]
+    assert calls == [("org/name", "v1", False), ("org/name", None, True)]
 
 
 def test_an_adapter_names_its_base(tmp_path):

@@ -51,10 +51,10 @@ def outputs(folder, examples):
 def test_three_labels_in_any_order_are_collapsed(tmp_path, labels):
     """A three-way NLI model gives the task's two probabilities: entailment, and the sum of the others."""
     folder = make_checkpoint(tmp_path, labels=labels)
-    own = outputs(folder, PAIRS)
+    expected = outputs(folder, PAIRS)
     entailment = [label.lower() for label in labels].index("entailment")
     probs = Classifier.load(folder, TASK).probabilities(PAIRS)
-    np.testing.assert_allclose(probs[:, 1], own[:, entailment], atol=1e-6)
+    np.testing.assert_allclose(probs[:, 1], expected[:, entailment], atol=1e-6)
     np.testing.assert_allclose(probs.sum(axis=1), 1, atol=1e-12)
 
 
@@ -63,11 +63,11 @@ def test_labels_without_names_demand_a_map(tmp_path):
     folder = make_checkpoint(tmp_path, labels=None)
     with refuses(LabelError, value="LABEL_0", place=tmp_path):
         Classifier.load(folder, TASK)
-    own = outputs(folder, PAIRS)
+    expected = outputs(folder, PAIRS)
     for first, second in ((0, 1), (1, 0)):
-        given = {str(first): "non-entailment", str(second): "entailment"}
-        probs = Classifier.load(folder, TASK, label_map=given).probabilities(PAIRS)
-        np.testing.assert_allclose(probs, own[:, [first, second]], atol=1e-6)
+        label_map = {str(first): "non-entailment", str(second): "entailment"}
+        probs = Classifier.load(folder, TASK, label_map=label_map).probabilities(PAIRS)
+        np.testing.assert_allclose(probs, expected[:, [first, second]], atol=1e-6)
 
 
 def test_a_head_without_weights_is_refused(tmp_path):
@@ -78,10 +78,8 @@ def test_a_head_without_weights_is_refused(tmp_path):
     save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
     with pytest.raises(ModelError) as caught:
         Classifier.load(folder, TASK)
-    assert (
-        str(caught.value)
-        == f"{folder} has no weights for classifier.weight; it must hold a trained sequence classifier"
-    )
+    message = f"{folder} has no weights for classifier.weight; it must hold a trained sequence classifier"
+    assert str(caught.value) == message
 
 
 def test_a_tokenizer_larger_than_the_network_is_refused(tmp_path):
@@ -311,14 +309,14 @@ def test_no_weight_takes_a_gradient(classifier):
 
 @pytest.mark.parametrize(("option", "value"), [("dtype", "float16"), ("device", "gpu")])
 def test_a_device_or_a_dtype_that_is_none_is_refused(checkpoint, option, value):
-    """What cannot be is told before anything is read."""
+    """The message comes before anything is read."""
     with refuses(UsageError, option=option, value=value):
         Classifier.load(checkpoint("bert"), TASK, **{option: value})
 
 
 @pytest.mark.parametrize("units", [True, False])
 def test_auto_is_bfloat16_where_there_are_units_for_it(checkpoint, monkeypatch, units):
-    """The device settles what "auto" means; what was asked for by name stays. Instructions without units are slower."""
+    """The device settles "auto", since instructions without units are slower; a name stays."""
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"avx512_bf16": True, "amx_bf16": units})
     assert resolve("auto") == ("bfloat16" if units else "float32")
     assert (resolve("float32"), resolve("bfloat16")) == ("float32", "bfloat16")
@@ -336,7 +334,7 @@ def test_bfloat16_is_near_float32(checkpoint, classifier, name):
 
 
 def test_a_network_that_refuses_its_input_is_told_in_one_line(checkpoint, monkeypatch):
-    """It is left out of a ranking like one that cannot be loaded; memory that ran out is another matter."""
+    """Such a model is left out like one that cannot be loaded; memory that ran out is another matter."""
     loaded = Classifier.load(checkpoint("bert"), TASK)
 
     def refuse(error):
@@ -388,16 +386,16 @@ def test_a_classifier_says_how_it_can_hide_tokens(classifier):
     assert bert.hides == ("pad", "mask", "remove")
     assert replace(bert, tokenizer=SimpleNamespace(mask_token_id=4)).hides == ("mask", "remove")
     (e,) = bert.encode(PAIRS[:1])
-    seen = np.array([np.full(len(e), True), np.arange(len(e)) != 2])
-    found = {hide: next(bert.answers([("tag", e, seen)], hide)) for hide in bert.hides}
-    assert {tag for tag, _ in found.values()} == {"tag"}
-    whole, part = zip(*(logits for _, logits in found.values()), strict=True)
-    assert len(np.unique(np.round(whole, 6), axis=0)) == 1
+    visible = np.array([np.full(len(e), True), np.arange(len(e)) != 2])
+    by_token = {hide: next(bert.answers([("tag", e, visible)], hide)) for hide in bert.hides}
+    assert {tag for tag, _ in by_token.values()} == {"tag"}
+    unhidden, part = zip(*(logits for _, logits in by_token.values()), strict=True)
+    assert len(np.unique(np.round(unhidden, 6), axis=0)) == 1
     assert len(np.unique(np.round(part, 6), axis=0)) == 3
 
 
 def test_what_is_explained():
-    """Of three classes: the target's log-odds, its logit, its probability."""
+    """The explained output of three classes is the target's log-odds, its logit, or its probability."""
     logits = torch.tensor([[0.5, -1.0, 2.0], [0.0, 0.0, 0.0]])
     for target in range(3):
         p = logits.softmax(dim=1)[:, target]

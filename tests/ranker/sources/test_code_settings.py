@@ -1,4 +1,4 @@
-"""What a checkpoint's settings may say: each key that selects code, each size, and what a tokenizer makes of a text."""
+"""Settings of a checkpoint: each key that selects code, each size, and what a tokenizer makes of a text."""
 
 import base64
 import json
@@ -87,7 +87,7 @@ def test_a_model_that_is_trusted_may_select_code(model):
 
 @pytest.mark.parametrize("name", ["Mine", "os.system", "", ["BertTokenizer"], 5])
 def test_a_class_of_tokenizers_that_nobody_knows_is_refused(model, name):
-    """Those of transformers are taken, by their old names as well."""
+    """Classes of transformers are taken, by their old names as well."""
     change(model / "tokenizer_config.json", tokenizer_class=name)
     error = refusal(model)
     assert (error.option, error.value) == ("trust_remote_code", name)
@@ -149,10 +149,7 @@ TEXT = {"Sequence": {"id": "A", "type_id": 0}}
 BOMBS = {
     "doubled 30 times": {"normalizer": {"type": "Sequence", "normalizers": [DOUBLE] * 30}},
     "sequences in sequences": {
-        "normalizer": {
-            "type": "Sequence",
-            "normalizers": [{"type": "Sequence", "normalizers": [DOUBLE] * 6}] * 5,
-        }
+        "normalizer": {"type": "Sequence", "normalizers": [{"type": "Sequence", "normalizers": [DOUBLE] * 6}] * 5}
     },
     "one long text": {"normalizer": {**DOUBLE, "content": "a" * 1_000_000}},
     "put everywhere": {"normalizer": {**DOUBLE, "pattern": {"Regex": ""}, "content": "a" * 2_000}},

@@ -13,26 +13,22 @@ CARRY = ("_to_copy", "copy_", "to")
 
 
 class OneDevice(TorchDispatchMode):
-    """Refuses operations on tensors of two devices; zeros come back from one that has shapes and no numbers.
-
-    Attributes:
-        ran: device -> operations on it.
-    """
+    """Refuses operations on tensors of two devices; zeros come back from one that has shapes and no numbers."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.ran = {"cpu": 0, "meta": 0}
+        self.ran = {"cpu": 0, "meta": 0}  # device -> operations on it
 
     def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
-        given = tree_leaves((args, kwargs))
-        tensors = [one for one in given if isinstance(one, torch.Tensor)]
-        devices = {one.device.type for one in tensors if one.dim()}  # a single number may come from anywhere
+        leaves = tree_leaves((args, kwargs))
+        tensors = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
+        devices = {leaf.device.type for leaf in tensors if leaf.dim()}  # a single number may come from anywhere
         carries = operation.overloadpacket.__name__ in CARRY
         assert carries or len(devices) < 2, f"{operation} on tensors of {devices}"
         for device in devices:
             self.ran[device] += 1
-        if carries and tensors[0].is_meta and torch.device("cpu") in given:
-            dtype = next((one for one in given if isinstance(one, torch.dtype)), tensors[0].dtype)
+        if carries and tensors[0].is_meta and torch.device("cpu") in leaves:
+            dtype = next((leaf for leaf in leaves if isinstance(leaf, torch.dtype)), tensors[0].dtype)
             return torch.zeros(tensors[0].shape, dtype=dtype)
         return operation(*args, **(kwargs or {}))
 
@@ -42,16 +38,16 @@ class OneDevice(TorchDispatchMode):
 def test_what_runs_on_another_device_stays_there(method, monkeypatch):
     """A GPU would refuse an operation on tensors of two devices; so does one of shapes, which every machine has."""
     for name in ("item", "__bool__"):  # torch refuses to read a number where there is none
-        read = getattr(torch.Tensor, name)
-        monkeypatch.setattr(torch.Tensor, name, lambda tensor, read=read: read(tensor.cpu()))
-    data = sets.load("hans-sub")
+        original = getattr(torch.Tensor, name)
+        monkeypatch.setattr(torch.Tensor, name, lambda tensor, original=original: original(tensor.cpu()))
+    dataset = sets.load("hans-sub")
     path = suites.load(["hans-sub-mini"]).models[0].source.path
-    with OneDevice() as seen:
-        classifier = Classifier.load(path, data.task, device="meta")
-        examples = data.examples[:3]
+    with OneDevice() as counter:
+        classifier = Classifier.load(path, dataset.task, device="meta")
+        examples = dataset.examples[:3]
         if method == "none":
             probs = list(classifier.probabilities(examples))
         else:
             probs = [row.probs for row in attribute(classifier, examples, SETTINGS[method]())]
-    assert [len(one) for one in probs] == [2] * 3
-    assert seen.ran["meta"] > 100
+    assert [len(pair) for pair in probs] == [2] * 3
+    assert counter.ran["meta"] > 100

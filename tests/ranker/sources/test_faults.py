@@ -23,7 +23,7 @@ REQUESTS = (Request([Example(f"{n}", (f"row {n}",), n % 2) for n in range(3)]),)
 
 
 class Panic(BaseException):
-    """What native libraries raise."""
+    """An error of native libraries."""
 
 
 FAULTS = {
@@ -55,16 +55,16 @@ class Faulty(TextSource):
             raise FAULTS[self.fault][0]
 
     def inspect(self, cache):
-        """What it says of itself."""
+        """State what the model is."""
         self.reach("inspect")
         return super().inspect(cache)
 
     def labels(self):
-        """Its labels."""
+        """Labels of the model."""
         return MOOD.labels
 
     def identity(self, *arguments):
-        """Its part of the store's key."""
+        """Part of the store's key."""
         self.reach("identity")
         return super().identity(*arguments)
 
@@ -74,11 +74,11 @@ class Faulty(TextSource):
         return FaultyModel(self) if self.moment == "predict" else super().open(*arguments)
 
     def content(self):
-        """Its version."""
+        """Version of the model."""
         return "1"
 
     def probabilities(self, texts):
-        """Its answers."""
+        """Answers of the model."""
         return [[0.2, 0.8] for _ in texts]
 
 
@@ -89,7 +89,7 @@ class FaultyModel:
     source: Faulty
 
     def predict(self, examples, advance):
-        """Its answers."""
+        """Raise, or answer nothing."""
         self.source.reach("predict")
         yield
 
@@ -98,7 +98,7 @@ SERIAL = Serial()
 
 
 def asked(sources, executor=SERIAL):
-    """What models answered, and why others were left out."""
+    """Answers of models, and the reasons why others were left out."""
     models = InspectedModels(tuple(map(Model, sources)))
     return run_models(models, MOOD, [REQUESTS] * len(sources), Runtime(executor=executor))
 
@@ -136,7 +136,7 @@ def test_the_traceback_is_in_the_log_at_level_debug(caplog):
     "error", [UsageError("no"), DataError("no"), KeyboardInterrupt(), SystemExit(), GeneratorExit()]
 )
 def test_errors_of_arguments_and_stops_pass(error):
-    """They are of the run, and not of one model."""
+    """Such errors are of the run, and not of one model."""
     with pytest.raises(type(error)) as passed, model_errors():
         raise error
     assert passed.value is error

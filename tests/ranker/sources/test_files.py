@@ -17,6 +17,7 @@ from blake3 import blake3
 from conftest import TASK, make_checkpoint
 from refusals import refuses
 from safetensors.torch import load_file, save_file
+from toys import PanicException
 
 from factors.types import Example
 from ranker.errors import LabelError, ModelError
@@ -34,7 +35,7 @@ MANY = 5000
 
 
 def numbers(folder, **options):
-    """What a checkpoint answers."""
+    """Probabilities of a checkpoint."""
     return Classifier.load(folder, TASK, **options).probabilities(EXAMPLES)
 
 
@@ -54,20 +55,20 @@ def model(checkpoint, tmp_path):
 
 
 @pytest.fixture
-def other(model, tmp_path):
+def rewritten(model, tmp_path):
     """The same with other weights."""
     return shifted(model, tmp_path / "other")
 
 
 @pytest.fixture
 def scratch(tmp_path, monkeypatch):
-    """Where private folders are made."""
+    """Folder for private folders."""
     (tmp_path / "scratch").mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "scratch"))
     return tmp_path / "scratch"
 
 
-def make_adapter(folder, base, named=None):
+def make_adapter(folder, base, base_name=None):
     """A LoRA adapter with random weights; its base is named as it is said."""
     peft = pytest.importorskip("peft", reason="needs the extra `peft`")
     from transformers import AutoModelForSequenceClassification
@@ -78,10 +79,18 @@ def make_adapter(folder, base, named=None):
         network = AutoModelForSequenceClassification.from_pretrained(base)
         config = peft.LoraConfig(task_type="SEQ_CLS", r=2, target_modules=["query"], init_lora_weights=False)
         peft.get_peft_model(network, config).save_pretrained(folder)
-    if named is not None:
+    if base_name is not None:
         content = json.loads((folder / "adapter_config.json").read_text())
-        (folder / "adapter_config.json").write_text(json.dumps({**content, "base_model_name_or_path": named}))
+        (folder / "adapter_config.json").write_text(json.dumps({**content, "base_model_name_or_path": base_name}))
     return folder
+
+
+def python(code, *arguments):
+    """A process that has run code, without an error."""
+    command = [sys.executable, "-c", textwrap.dedent(code), *arguments]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    return ran
 
 
 def slow_digest(folder, base=None, pickled=False):
@@ -91,43 +100,43 @@ def slow_digest(folder, base=None, pickled=False):
     if pickled:
         ended = [name for name in listed if name.endswith((".bin", ".bin.index.json"))]
         large += [name for name in ended if name not in ("training_args.bin", "optimizer.bin", "scheduler.bin")]
-    known = ["tokenizer.*json", "vocab.txt", "vocab.json", "*.model", "config.json", "adapter_config.json", "*.py"]
-    known += ["tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "merges.txt"]
-    small = [name for name in listed if any(fnmatch(name, pattern) for pattern in known)]
-    whole = b""
+    patterns = ["tokenizer.*json", "vocab.txt", "vocab.json", "*.model", "config.json", "adapter_config.json", "*.py"]
+    patterns += ["tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "merges.txt"]
+    small = [name for name in listed if any(fnmatch(name, pattern) for pattern in patterns)]
+    joined = b""
     for name in large + small:
         content = (folder / name).read_bytes()
-        whole += name.encode() + b"\0" + str(len(content)).encode() + b"\0" + content
-    return blake3(whole + (slow_digest(base).encode() if base else b"")).hexdigest()
+        joined += name.encode() + b"\0" + str(len(content)).encode() + b"\0" + content
+    return blake3(joined + (slow_digest(base).encode() if base else b"")).hexdigest()
 
 
 @pytest.mark.parametrize("pickled", [False, True])
 def test_the_digest_is_that_of_its_definition(tmp_path, pickled):
     """Weights by name, then the others by name, each with its size; a file of both kinds counts twice."""
-    named = ("config.json", "tokenizer.json", "tokenizer.4.json", "vocab.txt", "own.py", "spiece.model", "README.md")
+    small = ("config.json", "tokenizer.json", "tokenizer.4.json", "vocab.txt", "own.py", "spiece.model", "README.md")
     weights = ("b.safetensors", "a.safetensors", "pytorch_model.bin", "optimizer.bin", "pytorch_model.bin.index.json")
-    for name in (*named, *weights, "tokenizer_config.json", "tokenizer.safetensors.index.json"):
+    for name in (*small, *weights, "tokenizer_config.json", "tokenizer.safetensors.index.json"):
         (tmp_path / name).write_text(json.dumps({"own": name}))
     (tmp_path / "a.safetensors").write_bytes(np.random.default_rng(0).bytes(files.CHUNK * 2 + 7))
-    with closing(open_checkpoint_files(tmp_path, allow_pickle=pickled)) as found:
-        assert found.digest == slow_digest(tmp_path, pickled=pickled) == content_hash(tmp_path, allow_pickle=pickled)
+    with closing(open_checkpoint_files(tmp_path, allow_pickle=pickled)) as opened:
+        assert opened.digest == slow_digest(tmp_path, pickled=pickled) == content_hash(tmp_path, allow_pickle=pickled)
     assert slow_digest(tmp_path) != slow_digest(tmp_path, pickled=True)
 
 
 def test_the_digest_of_an_adapter_is_its_bases_too(model, tmp_path):
-    """Whether the base is looked for or given; loading it finds the same."""
+    """The base may be looked for or given; loading it finds the same."""
     adapter = make_adapter(tmp_path / "adapter", model)
     for base in (None, model):
-        with closing(open_checkpoint_files(adapter, base)) as found:
-            assert found.digest == slow_digest(adapter, model) == content_hash(adapter)
-    with closing(open_checkpoint_files(adapter)) as found:
-        Classifier.load(adapter, TASK, files=found)
-        assert found.digest == slow_digest(adapter, model)
+        with closing(open_checkpoint_files(adapter, base)) as opened:
+            assert opened.digest == slow_digest(adapter, model) == content_hash(adapter)
+    with closing(open_checkpoint_files(adapter)) as opened:
+        Classifier.load(adapter, TASK, files=opened)
+        assert opened.digest == slow_digest(adapter, model)
 
 
 @pytest.mark.more
 def test_each_file_is_opened_once(model, tmp_path):
-    """By Python, as seen by an audit hook; nothing else opens one, since loading does without the folders."""
+    """An audit hook sees Python open each; nothing else opens one, since loading does without the folders."""
     adapter = make_adapter(tmp_path / "adapter", model)
     code = """
         import os, sys
@@ -164,83 +173,73 @@ def test_each_file_is_opened_once(model, tmp_path):
         for folder in (adapter, model)
         for path in {*checkpoints.weight_files(folder), *checkpoints.other_files(folder)}
     )
-    ran = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code), tmp_path], capture_output=True, text=True, check=False
-    )
-    assert ran.returncode == 0, ran.stderr
-    assert ran.stdout.split() == expected
+    assert python(code, tmp_path).stdout.split() == expected
     assert len(expected) >= 6
 
 
 @pytest.mark.parametrize("put_back", [True, False])
-def test_weights_that_are_replaced_after_they_were_hashed_are_not_loaded(model, other, put_back):
+def test_weights_that_are_replaced_after_they_were_hashed_are_not_loaded(model, rewritten, put_back):
     """Nor where those that were hashed are there again when somebody looks: the numbers are those of the digest."""
-    expected, wrong = numbers(model), numbers(other)
+    expected, wrong = numbers(model), numbers(rewritten)
     assert abs(expected - wrong).max() > 1e-3
-    with closing(open_checkpoint_files(model)) as found:
-        before = found.digest
+    with closing(open_checkpoint_files(model)) as opened:
+        before = opened.digest
         os.rename(model / WEIGHTS, model / "kept")
-        os.replace(other / WEIGHTS, model / WEIGHTS)
-        loaded = Classifier.load(model, TASK, files=found)
+        os.replace(rewritten / WEIGHTS, model / WEIGHTS)
+        loaded = Classifier.load(model, TASK, files=opened)
         if put_back:
             os.replace(model / "kept", model / WEIGHTS)
         np.testing.assert_array_equal(loaded.probabilities(EXAMPLES), expected)
-        assert found.digest == before
+        assert opened.digest == before
     assert (content_hash(model) == before) == put_back
 
 
 @pytest.mark.parametrize("name", ["config.json", "tokenizer.json", "tokenizer_config.json"])
 def test_small_files_are_taken_as_they_were_read(model, name):
-    """What is written into them later is not looked at."""
+    """Later writes into them are not looked at."""
     expected = numbers(model)
-    with closing(open_checkpoint_files(model)) as found:
+    with closing(open_checkpoint_files(model)) as opened:
         (model / name).write_text("nonsense")
-        np.testing.assert_array_equal(numbers(model, files=found), expected)
+        np.testing.assert_array_equal(numbers(model, files=opened), expected)
 
 
 @pytest.mark.parametrize("times", ["new", "as they were"])
-def test_weights_written_in_place_before_they_are_loaded_are_refused(model, other, times):
+def test_weights_written_in_place_before_they_are_loaded_are_refused(model, rewritten, times):
     """By their content, whatever the times of the file say; the message names the user's folder."""
     was = (model / WEIGHTS).stat()
-    with closing(open_checkpoint_files(model)) as found:
-        assert found.digest
-        (model / WEIGHTS).write_bytes((other / WEIGHTS).read_bytes())
+    with closing(open_checkpoint_files(model)) as opened:
+        assert opened.digest
+        (model / WEIGHTS).write_bytes((rewritten / WEIGHTS).read_bytes())
         if times == "as they were":
             os.utime(model / WEIGHTS, ns=(was.st_atime_ns, was.st_mtime_ns))
         with pytest.raises(ModelError) as caught:
-            Classifier.load(model, TASK, files=found)
-    said = f"{model} was changed while it was in use; run again when nothing writes to its weights"
-    assert str(caught.value) == said
+            Classifier.load(model, TASK, files=opened)
+    message = f"{model} was changed while it was in use; run again when nothing writes to its weights"
+    assert str(caught.value) == message
 
 
 @pytest.mark.parametrize("size", [0, 100])
 def test_weights_cut_off_before_they_are_loaded_are_refused(model, size):
     """As those with other content are."""
-    with closing(open_checkpoint_files(model)) as found:
-        assert found.digest
+    with closing(open_checkpoint_files(model)) as opened:
+        assert opened.digest
         os.truncate(model / WEIGHTS, size)
         with refuses(ModelError, place=model):
-            Classifier.load(model, TASK, files=found)
+            Classifier.load(model, TASK, files=opened)
 
 
 def test_weights_that_grow_or_shrink_while_they_are_read_are_refused(tmp_path):
-    """Their size is part of the digest."""
+    """The size of weights is part of the digest."""
     folder = make_checkpoint(tmp_path / "model", hidden_size=64, intermediate_size=MANY)
     assert (folder / WEIGHTS).stat().st_size > 2 * files.CHUNK
     for change in (lambda: os.truncate(folder / WEIGHTS, files.CHUNK), lambda: os.truncate(folder / WEIGHTS, 1 << 25)):
-        with (
-            closing(open_checkpoint_files(folder, beat=change)) as found,
-            refuses(ModelError, place=folder),
-        ):
-            _ = found.digest
+        with closing(open_checkpoint_files(folder, beat=change)) as opened, refuses(ModelError, place=folder):
+            _ = opened.digest
 
 
 @pytest.mark.more
-def test_what_becomes_of_weights_once_they_are_loaded_changes_nothing(model, other, tmp_path):
-    """In a process of its own, since one that reads what was cut off behind a mapping is ended by the system.
-
-    Those of one copy are written over, those of the other are cut off.
-    """
+def test_what_becomes_of_weights_once_they_are_loaded_changes_nothing(model, rewritten, tmp_path):
+    """In a process of its own, since the system ends one that reads what was cut off behind a mapping."""
     code = """
         import os, sys
         from ranker.sources.hf.classifiers import Classifier
@@ -259,11 +258,8 @@ def test_what_becomes_of_weights_once_they_are_loaded_changes_nothing(model, oth
     """
     expected = numbers(model)[0, 1]
     copy = shutil.copytree(model, tmp_path / "copy")
-    ran = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code), model, copy, other], capture_output=True, text=True, check=False
-    )
-    assert ran.returncode == 0, ran.stderr
-    assert [float.fromhex(found) for found in ran.stdout.split()] == [expected] * 2
+    ran = python(code, model, copy, rewritten)
+    assert [float.fromhex(probability) for probability in ran.stdout.split()] == [expected] * 2
 
 
 SWAPS = """
@@ -289,38 +285,38 @@ SWAPS = """
 
 
 @pytest.mark.more
-def test_at_whatever_moment_files_are_swapped_numbers_are_those_of_their_digest(model, other, tmp_path):
+def test_at_whatever_moment_files_are_swapped_numbers_are_those_of_their_digest(model, rewritten, tmp_path):
     """A second process swaps weights and configurations 100 times while a model is hashed, loaded and asked."""
-    config = (other / "config.json").read_text()
+    config = (rewritten / "config.json").read_text()
     swapped = config.replace("neutral", "tmp").replace("entailment", "neutral").replace("tmp", "entailment")
     assert sorted(swapped) == sorted(config)
     assert swapped != config
-    (other / "config.json").write_text(swapped)
+    (rewritten / "config.json").write_text(swapped)
     right = {}
-    for weights in (model, other):
-        for settings in (model, other):
+    for weights in (model, rewritten):
+        for settings in (model, rewritten):
             folder = Path(shutil.copytree(weights, tmp_path / f"{len(right)}"))
             shutil.copy(settings / "config.json", folder)
             right[content_hash(folder)] = numbers(folder)
     assert len(right) == 4
     served = Path(shutil.copytree(model, tmp_path / "served"))
-    swaps = [sys.executable, "-c", textwrap.dedent(SWAPS), served, model, other, tmp_path / "kept", "20"]
+    swaps = [sys.executable, "-c", textwrap.dedent(SWAPS), served, model, rewritten, tmp_path / "kept", "20"]
     recorded, refused = [], []
     with subprocess.Popen(swaps) as process:
         while process.poll() is None:
             try:
-                with closing(open_checkpoint_files(served)) as found:
-                    digest = found.digest
-                    recorded.append((digest, numbers(served, files=found)))
+                with closing(open_checkpoint_files(served)) as opened:
+                    digest = opened.digest
+                    recorded.append((digest, numbers(served, files=opened)))
             except ModelError as error:
                 refused.append(str(error))
     assert process.returncode == 0
-    known = [(right[digest], found) for digest, found in recorded if digest in right]
-    for expected, found in known:
-        np.testing.assert_array_equal(found, expected)
-    assert len(known) > 2  # how many loads there are between swaps is a matter of how busy the machine is
+    hashed = [(right[digest], probs) for digest, probs in recorded if digest in right]
+    for expected, probs in hashed:
+        np.testing.assert_array_equal(probs, expected)
+    assert len(hashed) > 2  # how many loads there are between swaps is a matter of how busy the machine is
     assert len({digest for digest, _ in recorded}) > 1
-    assert all(str(served) in said for said in refused)
+    assert all(str(served) in message for message in refused)
 
 
 def sharded(folder):
@@ -368,8 +364,8 @@ def with_base(folder):
 def own(folder, name="Own", by=0.0):
     """A checkpoint with code of its own, which adds to the first logit."""
     config = json.loads((folder / "config.json").read_text())
-    asked = {"AutoConfig": "own.Settings", "AutoModelForSequenceClassification": f"own.{name}"}
-    (folder / "config.json").write_text(json.dumps({**config, "model_type": "own", "auto_map": asked}))
+    classes = {"AutoConfig": "own.Settings", "AutoModelForSequenceClassification": f"own.{name}"}
+    (folder / "config.json").write_text(json.dumps({**config, "model_type": "own", "auto_map": classes}))
     (folder / "own.py").write_text(
         textwrap.dedent(f"""
             from transformers import BertConfig, BertForSequenceClassification
@@ -412,7 +408,7 @@ def test_a_folder_is_not_needed_once_its_files_are_open(model, tmp_path, monkeyp
     folder = make(model)
     expected = numbers(folder, **options)
     pickles = options.get("allow_pickle", False)
-    with closing(open_checkpoint_files(folder, allow_pickle=pickles)) as found:
+    with closing(open_checkpoint_files(folder, allow_pickle=pickles)) as opened:
         parts = [path for path in tmp_path.iterdir() if not path.is_symlink()]
         for path in parts:
             if fate == "gone":
@@ -422,8 +418,8 @@ def test_a_folder_is_not_needed_once_its_files_are_open(model, tmp_path, monkeyp
         if fate == "back":
             for path in parts:
                 path.with_name(f"{path.name}-away").rename(path)
-        np.testing.assert_array_equal(numbers(folder, files=found, **options), expected)
-        np.testing.assert_array_equal(numbers(folder, files=found, **options), expected)
+        np.testing.assert_array_equal(numbers(folder, files=opened, **options), expected)
+        np.testing.assert_array_equal(numbers(folder, files=opened, **options), expected)
 
 
 def test_code_of_two_checkpoints_is_not_mixed_up(checkpoint, tmp_path):
@@ -436,20 +432,20 @@ def test_code_of_two_checkpoints_is_not_mixed_up(checkpoint, tmp_path):
         np.testing.assert_array_equal(numbers(folder, trust_remote_code=True), before)
 
 
-def test_a_base_that_lies_elsewhere_by_the_same_name_is_not_taken(model, other, tmp_path, monkeypatch):
+def test_a_base_that_lies_elsewhere_by_the_same_name_is_not_taken(model, rewritten, tmp_path, monkeypatch):
     """A relative path begins where the adapter lies, and nobody looks it up again where the program runs."""
     adapter = with_base(model)
     expected = numbers(adapter)
     (tmp_path / "run").mkdir()
     monkeypatch.chdir(tmp_path / "run")
-    with closing(open_checkpoint_files(adapter)) as found:
-        assert found.digest
+    with closing(open_checkpoint_files(adapter)) as opened:
+        assert opened.digest
         model.rename(tmp_path / "moved")
-        other.rename(model)
-        np.testing.assert_array_equal(numbers(adapter, files=found), expected)
+        rewritten.rename(model)
+        np.testing.assert_array_equal(numbers(adapter, files=opened), expected)
 
 
-def test_bases_of_one_content_are_one_base(model, other, tmp_path):
+def test_bases_of_one_content_are_one_base(model, rewritten, tmp_path):
     """Adapters share the network of their base wherever that lies, and none with another at the same place."""
     shutil.copytree(model, tmp_path / "copy")
     folders = [make_adapter(tmp_path / name, tmp_path / name[1:]) for name in ("amodel", "acopy", "aother")]
@@ -459,7 +455,7 @@ def test_bases_of_one_content_are_one_base(model, other, tmp_path):
     assert held[0] == held[1]
     assert [part.model.name_or_path for part in loaded] == [str(model), str(tmp_path / "copy")]
     Classifier.load(folders[2], TASK, bases=bases)
-    assert [key[0] for key in bases] == [content_hash(other)]
+    assert [key[0] for key in bases] == [content_hash(rewritten)]
 
 
 def test_a_base_that_became_an_adapter_is_refused(model, tmp_path):
@@ -473,16 +469,16 @@ def test_what_is_private_has_the_contents_name_and_is_removed(model, scratch):
     """With the record, or when it is closed; weights are in it only while they are loaded."""
     before = len(os.listdir("/proc/self/fd")) if sys.platform == "linux" else 0
     for close in (True, False):
-        found = open_checkpoint_files(model)
-        assert found.digest in found.folder.name
-        assert found.folder.parent.parent == scratch
-        assert WEIGHTS not in os.listdir(found.folder)
-        with found.loadable() as folder:
+        opened = open_checkpoint_files(model)
+        assert opened.digest in opened.folder.name
+        assert opened.folder.parent.parent == scratch
+        assert WEIGHTS not in os.listdir(opened.folder)
+        with opened.loadable() as folder:
             assert (folder / WEIGHTS).read_bytes() == (model / WEIGHTS).read_bytes()
-        assert sorted(os.listdir(found.folder)) == sorted(found.small)
+        assert sorted(os.listdir(opened.folder)) == sorted(opened.small)
         if close:
-            found.close()
-        del found
+            opened.close()
+        del opened
         gc.collect()
         assert not os.listdir(scratch)
     assert not before or len(os.listdir("/proc/self/fd")) <= before  # what other tests left may be closed meanwhile
@@ -520,7 +516,7 @@ def broken(folder, name, **values):
 )
 @pytest.mark.parametrize("adapter", [False, True])
 def test_messages_name_the_folder_that_the_user_knows(model, scratch, change, options, error, adapter):
-    """Those of the libraries, too: none names a place that is gone by then."""
+    """No message, of the libraries either, names a place that is gone by then."""
     folder = with_base(model) if adapter else model
     change(model)
     with pytest.raises(error) as caught:
@@ -532,10 +528,7 @@ def test_messages_name_the_folder_that_the_user_knows(model, scratch, change, op
 
 
 def test_rust_that_gives_up_is_the_checkpoints_failure(model, monkeypatch):
-    """Its panic is no Exception, and is one line; what stops the program does."""
-
-    class PanicException(BaseException):  # noqa: N818  # as it is called
-        pass
+    """A panic is no Exception, and is one line; a stop of the program stops it."""
 
     def fail(error):
         def give_up(*args, **options):
@@ -573,16 +566,16 @@ def test_a_sign_of_life_is_given_with_each_part_batch_and_call(tmp_path):
     """While weights are read, and while the model is asked."""
     folder = make_checkpoint(tmp_path / "model", hidden_size=64, intermediate_size=MANY)
     parts, beats = -(-(folder / WEIGHTS).stat().st_size // files.CHUNK), []
-    with closing(open_checkpoint_files(folder, beat=lambda: beats.append("part"))) as found:
-        assert found.digest
+    with closing(open_checkpoint_files(folder, beat=lambda: beats.append("part"))) as opened:
+        assert opened.digest
         assert beats == ["part"] * parts
-        loaded = Classifier.load(folder, TASK, files=found, beat=lambda: beats.append("call"))
+        loaded = Classifier.load(folder, TASK, files=opened, beat=lambda: beats.append("call"))
         assert beats.count("part") == 2 * parts
     beats.clear()
     loaded.probabilities(EXAMPLES)  # which are of two lengths
     assert beats == ["call"] * 3
-    asked = [("tag", encoding, np.ones((1, len(encoding)), bool)) for encoding in loaded.encode(EXAMPLES)]
-    assert len(list(loaded.answers(asked, "pad"))) == 2
+    requests = [("tag", encoding, np.ones((1, len(encoding)), bool)) for encoding in loaded.encode(EXAMPLES)]
+    assert len(list(loaded.answers(requests, "pad"))) == 2
     assert beats == ["call"] * 6
     beats.clear()
     Classifier.load(folder, TASK, beat=lambda: beats.append("part"))

@@ -151,14 +151,8 @@ def test_long_rows_are_tagged_where_words_have_most_context(tagger):
 
 
 def best_answer(model, tokenizer, passage, windows, null_answers):
-    """The answer by two loops over the spans of all windows, by transformers alone.
-
-    Args:
-        model, tokenizer: of a folder.
-        passage: whose spans these are.
-        windows: the network's inputs, the places of the passage's tokens there, and the number of the first of these.
-        null_answers: whether there may be none.
-    """
+    """The answer by two loops over the spans of all windows, by transformers alone."""
+    # a window: the network's inputs, the places of the passage's tokens there, and the number of the first of these
     offsets = tokenizer(passage, add_special_tokens=False, return_offsets_mapping=True)["offset_mapping"]
     scores, nulls = {}, []
     for inputs, tokens, before in windows:
@@ -190,7 +184,7 @@ def test_answers_are_the_best_of_all_spans(tmp_path, name):
         for question, passage in QUESTIONS:
             pair = (question, passage) if segment else (passage, question)
             inputs = tokenizer(*([text] for text in pair), return_tensors="pt")
-            tokens = [token for token, of in enumerate(inputs.sequence_ids(0)) if of == segment]
+            tokens = [token for token, sequence in enumerate(inputs.sequence_ids(0)) if sequence == segment]
             expected.append(best_answer(model, tokenizer, passage, [(inputs, tokens, 0)], null_answers))
         loaded = SpanExtractor.load(folder, null_answers=null_answers, token_budget=budget)
         assert answers(loaded, texts(*QUESTIONS)) == expected
@@ -198,10 +192,7 @@ def test_answers_are_the_best_of_all_spans(tmp_path, name):
 
 
 @pytest.mark.more
-@given(
-    logits=arrays(np.float64, (2, 40), elements=st.floats(-9, 9, width=16), unique=True),
-    allowed=arrays(bool, 40),
-)
+@given(logits=arrays(np.float64, (2, 40), elements=st.floats(-9, 9, width=16), unique=True), allowed=arrays(bool, 40))
 def test_the_best_span_is_that_of_all_pairs(logits, allowed):
     """Of tokens at which it may start and end, and none longer than the longest answer."""
     start, end = logits
@@ -223,7 +214,7 @@ def test_an_answer_has_a_longest_length(longer, expected):
 
 
 def test_windows_lose_nothing_whatever_side_a_tokenizer_cuts(tagger, tmp_path, caplog):
-    """They begin at the beginning of a row; a line says that `pipeline` would cut it."""
+    """Windows begin at the beginning of a row; a line says that `pipeline` would cut it."""
     folder = shutil.copytree(tagger, tmp_path / "left")
     stated = json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8"))
     (folder / "tokenizer_config.json").write_text(json.dumps({**stated, "truncation_side": "left"}), encoding="utf-8")
@@ -245,8 +236,8 @@ def test_long_passages_are_read_in_windows(tmp_path, seed):
     overlap = (LIMIT - LIMIT // 4 - 3) // 2
     rows = []
     for question, passage in LONG_QUESTIONS:
-        asked, ids = (tokenizer(text, add_special_tokens=False)["input_ids"] for text in (question, passage))
-        front, room = [tokenizer.cls_token_id, *asked, tokenizer.sep_token_id], LIMIT - 3 - len(asked)
+        question_ids, ids = (tokenizer(text, add_special_tokens=False)["input_ids"] for text in (question, passage))
+        front, room = [tokenizer.cls_token_id, *question_ids, tokenizer.sep_token_id], LIMIT - 3 - len(question_ids)
         windows = []
         for before in range(0, len(ids) - overlap, room - overlap):
             part = [*ids[before : before + room], tokenizer.sep_token_id]
@@ -263,7 +254,7 @@ def test_long_passages_are_read_in_windows(tmp_path, seed):
 def test_a_null_answer_needs_the_option(tmp_path):
     """A model whose first token scores above all others says so only if it is allowed to."""
     folder = make_extractor(tmp_path)
-    given = {}
+    answers_by_option = {}
     for null_answers in (False, True):
         loaded = SpanExtractor.load(folder, null_answers=null_answers)
         network = loaded.model.forward
@@ -274,16 +265,16 @@ def test_a_null_answer_needs_the_option(tmp_path):
             return outputs
 
         loaded.model.forward = forward
-        given[null_answers] = answers(loaded, texts(QUESTIONS[0]))
-    assert given[True] == [""]
-    assert given[False][0] in PASSAGE
-    assert given[False][0]
+        answers_by_option[null_answers] = answers(loaded, texts(QUESTIONS[0]))
+    assert answers_by_option[True] == [""]
+    assert answers_by_option[False][0] in PASSAGE
+    assert answers_by_option[False][0]
 
 
 def test_a_long_question_is_cut_and_counted(extractor, caplog):
-    """It leaves room for the passage, and is read as if its end were not there."""
-    cut, whole = answers(SpanExtractor.load(extractor), texts(("actor " * 30, PASSAGE), ("actor " * 10, PASSAGE)))
-    assert cut == whole
+    """The question leaves room for the passage, and is read as if its end were not there."""
+    cut, uncut = answers(SpanExtractor.load(extractor), texts(("actor " * 30, PASSAGE), ("actor " * 10, PASSAGE)))
+    assert cut == uncut
     assert [record.getMessage().partition(": ")[2] for record in caplog.records] == [
         f"1 of 2 questions are longer than a quarter of its {LIMIT} tokens, and were cut"
     ]
@@ -355,12 +346,9 @@ def test_taggers_are_compared_on_a_conll_file(tagger, gold, tmp_path, monkeypatc
     models = [str(tagger), str(make_tagger(tmp_path / "other", seed=1))]
     rows, runtime = RowsFile(gold, "tags"), Runtime(store=tmp_path / "store")
     examples = rows.labelled().examples
-    expected = [
-        seqeval.metrics.f1_score(
-            [list(row.target) for row in examples], [list(tags_alone(folder, row.segments[0])) for row in examples]
-        )
-        for folder in models
-    ]
+    true = [list(row.target) for row in examples]
+    tags = [[list(tags_alone(folder, row.segments[0])) for row in examples] for folder in models]
+    expected = [seqeval.metrics.f1_score(true, of_model) for of_model in tags]
     assert expected[0] > expected[1]
     attributed = Evidence("occlusion", factors=[BUILTIN["CONCENTRATION"]])
     for evidence, load in product((Evidence(), attributed), (Tagger.load, None)):
@@ -376,10 +364,8 @@ def test_taggers_are_compared_on_a_conll_file(tagger, gold, tmp_path, monkeypatc
 def test_extractors_are_compared_on_a_squad_file(extractor, tmp_path, monkeypatch, rank_models):
     """From the command line; null answers are stored beside the others, and neither is asked for twice."""
     folders = [extractor, make_extractor(tmp_path / "other", seed=1)]
-    rows = [
-        {"id": str(number), "question": f"Who saw {number}?", "answers": [{"text": "The old judge"}][number % 2 :]}
-        for number in range(4)
-    ]
+    answer = {"text": "The old judge"}
+    rows = [{"id": str(n), "question": f"Who saw {n}?", "answers": [answer][n % 2 :]} for n in range(4)]
     file = tmp_path / "dev.json"
     file.write_text(json.dumps({"data": [{"paragraphs": [{"context": PASSAGE, "qas": rows}]}]}))
     examples, task = RowsFile(file, "spans").labelled().examples, SpanTask("spans")
@@ -391,9 +377,8 @@ def test_extractors_are_compared_on_a_squad_file(extractor, tmp_path, monkeypatc
 
     monkeypatch.setattr(SpanExtractor, "load", counted)
     for flags in ([], ["--null-answers"], []):
-        status, out, _ = rank_models(
-            "--data", str(file), "--task", "spans", "--models", *folders, "--format=json", *flags
-        )
+        command = ["--data", str(file), "--task", "spans", "--models", *folders, "--format=json", *flags]
+        status, out, _ = rank_models(*command)
         assert not status
         models = json.loads(out)["decision"]["models"]
         measured = {model["name"]: model["outcome"] for model in models}
@@ -407,9 +392,8 @@ def test_a_tagger_stands_beside_a_file_of_tags(tagger, gold, tmp_path, rank_mode
     """The task is said once, and no run of checkpoints alone has an option of tables."""
     answered = tmp_path / "perfect.conll"
     answered.write_text(gold.read_text())
-    status, out, _ = rank_models(
-        "--data", str(gold), "--task", "tags", "--models", str(tagger), str(answered), "--format=json"
-    )
+    models = ["--models", str(tagger), str(answered)]
+    status, out, _ = rank_models("--data", str(gold), "--task", "tags", *models, "--format=json")
     assert not status
     models = json.loads(out)["decision"]["models"]
     assert {model["name"]: model["outcome"] == 1 for model in models} == {"perfect": True, tagger.name: False}

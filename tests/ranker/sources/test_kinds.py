@@ -31,52 +31,33 @@ EXAMPLES = [Example(str(n), (f"The doctor saw {n} actors.", "An old judge danced
 
 @dataclass(frozen=True)
 class Made:
-    """What a test knows of a source of some kind.
-
-    Attributes:
-        source: the source.
-        place: the file or folder that it lies in.
-        change: changes what is in there.
-        labels: those that it names.
-        size: bytes that it loads.
-        task: one whose rows it answers.
-        trouble: what is said where it is not there.
-        works: answers are computed, and signs of life given meanwhile; else they lie in a file.
-    """
+    """A source of some kind, with what a test knows of it."""
 
     source: Source
-    place: Path
-    change: Callable[[], None]
+    place: Path  # the file or folder that it lies in
+    change: Callable[[], None]  # changes its content
     labels: set[str]
-    size: int
-    task: Task
-    trouble: str
-    works: bool = False
+    size: int  # bytes that it loads
+    task: Task  # a task whose rows it answers
+    trouble: str  # the message if it is not there
+    works: bool = False  # answers are computed, and signs of life given meanwhile; else they lie in a file
 
 
-def checkpoint_made(folder):
+def source_of(kind, place):
+    """The source of a kind that lies in a place."""
+    (source,) = kinds.available_kinds()[kind].sources(Reference(str(place)), SourceOptions(), ResourceCache())
+    return source
+
+
+def checkpoint_made(kind, folder, labels):
     """A checkpoint that is there already."""
 
     def change():
         content = json.loads((folder / "config.json").read_text())
         (folder / "config.json").write_text(json.dumps({**content, "note": "changed"}))
 
-    (source,) = kinds.available_kinds()["hf"].sources(Reference(str(folder)), SourceOptions(), ResourceCache())
-    labels = {"contradiction", "entailment", "neutral"}
     size = (folder / "model.safetensors").stat().st_size
-    return Made(source, folder, change, labels, size, TASK, "there is no directory", works=True)
-
-
-def language_model_made(folder):
-    """A language model with the prompt of the task, and how its content changes."""
-
-    def change():
-        content = json.loads((folder / "config.json").read_text())
-        (folder / "config.json").write_text(json.dumps({**content, "note": "changed"}))
-
-    (source,) = kinds.available_kinds()["lm"].sources(Reference(str(folder)), SourceOptions(), ResourceCache())
-    size = (folder / "model.safetensors").stat().st_size
-    return Made(source, folder, change, set(), size, TASK, "there is no directory", works=True)
+    return Made(source_of(kind, folder), folder, change, labels, size, TASK, "there is no directory", works=True)
 
 
 def table_made(folder):
@@ -85,48 +66,45 @@ def table_made(folder):
     with file.open("w", newline="") as lines:
         writer = csv.writer(lines)
         writer.writerow(["id", "premise", "hypothesis", "label", "prediction"])
-        for at, row in enumerate(EXAMPLES):
-            answer = TASK.labels[at % 3 == 0]
+        for number, row in enumerate(EXAMPLES):
+            answer = TASK.labels[number % 3 == 0]
             writer.writerow([row.id, *row.segments, TASK.labels[row.target], answer])
 
     def change():
         file.write_text(file.read_text().replace("entailment\n", "non-entailment\n", 1))
 
-    (source,) = kinds.available_kinds()["table"].sources(Reference(str(file)), SourceOptions(), ResourceCache())
-    return Made(source, file, change, set(TASK.labels), 0, TASK, "cannot be read")
+    return Made(source_of("table", file), file, change, set(TASK.labels), 0, TASK, "cannot be read")
 
 
 def log_made(folder):
     """A log of lm-evaluation-harness, whose rows are known by their own ids."""
     rows = []
-    for at, row in enumerate(EXAMPLES):
-        right, chosen = at % 2, int(at % 3 == 0)
-        likelihoods = [-1.0, -0.5 if chosen else -2.0]
-        rows.append(choice_row(at, {"text": row.id}, right, likelihoods, acc=float(chosen == right), doc_hash=row.id))
+    for number, row in enumerate(EXAMPLES):
+        right, chosen = number % 2, int(number % 3 == 0)
+        cells = {"acc": float(chosen == right), "doc_hash": row.id}
+        rows.append(choice_row(number, {"text": row.id}, right, [-1.0, -0.5 if chosen else -2.0], **cells))
     file = lm_log(folder / "model", rows)
 
     def change():
         file.write_text(file.read_text().replace("Is it?", "Was it?"))
 
-    (source,) = kinds.available_kinds()["log"].sources(Reference(str(file)), SourceOptions(), ResourceCache())
     task = PrecomputedTask("small", "acc", ("no", "yes"))
-    return Made(source, file, change, {"no", "yes"}, 0, task, "cannot be read")
+    return Made(source_of("log", file), file, change, {"no", "yes"}, 0, task, "cannot be read")
 
 
 @pytest.fixture
-def made(checkpoint, lm, tmp_path):
+def cases(checkpoint, lm, tmp_path):
     """Kind -> a source of it, and what is known of that."""
-    here = tmp_path / "here"
-    folder = here / "model"
-    shutil.copytree(checkpoint("bert"), folder)
-    shutil.copytree(lm(), here / "lm")
+    root = tmp_path / "here"
+    shutil.copytree(checkpoint("bert"), root / "model")
+    shutil.copytree(lm(), root / "lm")
     for name in ("table", "log"):
-        (here / name).mkdir()
+        (root / name).mkdir()
     return {
-        "hf": checkpoint_made(folder),
-        "lm": language_model_made(here / "lm"),
-        "table": table_made(here / "table"),
-        "log": log_made(here / "log"),
+        "hf": checkpoint_made("hf", root / "model", {"contradiction", "entailment", "neutral"}),
+        "lm": checkpoint_made("lm", root / "lm", set()),
+        "table": table_made(root / "table"),
+        "log": log_made(root / "log"),
     }
 
 
@@ -141,22 +119,18 @@ def copied(place, target):
     return (shutil.copytree if place.is_dir() else shutil.copy)(place, target)
 
 
-def test_every_kind_is_tested(made):
+def test_every_kind_is_tested(cases):
     """A new kind brings a source of it, and is told by what lies there."""
-    assert made.keys() | SERVED == kinds.BUILTIN.keys()
-    for kind, one in made.items():
-        claiming = (
-            name
-            for name, each in kinds.available_kinds().items()
-            if each.claims(Reference(str(one.place)), SourceOptions())
-        )
-        assert next(claiming) == kind
+    assert cases.keys() | SERVED == kinds.BUILTIN.keys()
+    for name, case in cases.items():
+        reference, available = Reference(str(case.place)), kinds.available_kinds()
+        assert next(key for key, kind in available.items() if kind.claims(reference, SourceOptions())) == name
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_source_is_a_frozen_record(made, kind):
-    """It goes to other processes as it is, can be compared, and is renamed like any record."""
-    source = made[kind].source
+def test_a_source_is_a_frozen_record(cases, kind):
+    """A source goes to other processes as it is, can be compared, and is renamed like any record."""
+    source = cases[kind].source
     assert pickle.loads(pickle.dumps(source)) == source  # noqa: S301  # our own
     assert hash(source) == hash(replace(source))
     renamed = replace(source, name="other")
@@ -167,70 +141,65 @@ def test_a_source_is_a_frozen_record(made, kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_source_that_was_looked_at_is_pinned(made, kind, tmp_path, monkeypatch):
+def test_a_source_that_was_looked_at_is_pinned(cases, kind, tmp_path, monkeypatch):
     """However its place was written, it is found from any folder; to look again says the same."""
-    one = made[kind]
-    monkeypatch.chdir(one.place.parent)
-    (source,) = kinds.available_kinds()[kind].sources(Reference(one.place.name), SourceOptions(), ResourceCache())
-    stated = source.inspect(ResourceCache())
+    case = cases[kind]
+    monkeypatch.chdir(case.place.parent)
+    stated = source_of(kind, case.place.name).inspect(ResourceCache())
     assert stated.trouble == ""
     monkeypatch.chdir(tmp_path)
     again = stated.source.inspect(ResourceCache())
     assert again == stated
-    assert stated.source.identity(one.task, Machine(), ResourceCache())
-    assert stated.size == one.size
-    assert set(stated.labels) == one.labels
-    assert stated.source.precomputed == (not one.works) == (stated.rows is not None)
-    assert stated.source.place == one.source.inspect(ResourceCache()).source.place
+    assert stated.source.identity(case.task, Machine(), ResourceCache())
+    assert stated.size == case.size
+    assert set(stated.labels) == case.labels
+    assert stated.source.precomputed == (not case.works) == (stated.rows is not None)
+    assert stated.source.place == case.source.inspect(ResourceCache()).source.place
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_identity_is_of_content(made, kind, tmp_path):
+def test_identity_is_of_content(cases, kind, tmp_path):
     """Plain JSON with a text; the same under another name and in another place, another once the content is."""
-    one = made[kind]
-    before = one.source.identity(one.task, Machine(), ResourceCache())
+    case = cases[kind]
+    before = case.source.identity(case.task, Machine(), ResourceCache())
     assert json.loads(json.dumps(before)) == dict(before)
     assert isinstance(before["content"], str)
-    moved = copied(one.place, tmp_path / f"moved-{one.place.name}")
-    (there,) = kinds.available_kinds()[kind].sources(Reference(str(moved)), SourceOptions(), ResourceCache())
-    assert there.identity(one.task, Machine(), ResourceCache()) == before
-    assert replace(one.source, name="other").identity(one.task, Machine(), ResourceCache()) == before
-    assert one.source.identity(one.task, Machine("meta", token_budget=7, threads=3), ResourceCache()) == before
-    one.change()
-    assert one.source.identity(one.task, Machine(), ResourceCache())["content"] != before["content"]
+    moved = copied(case.place, tmp_path / f"moved-{case.place.name}")
+    assert source_of(kind, moved).identity(case.task, Machine(), ResourceCache()) == before
+    assert replace(case.source, name="other").identity(case.task, Machine(), ResourceCache()) == before
+    assert case.source.identity(case.task, Machine("meta", token_budget=7, threads=3), ResourceCache()) == before
+    case.change()
+    assert case.source.identity(case.task, Machine(), ResourceCache())["content"] != before["content"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_an_opened_source_answers_in_order(made, kind):
-    """In blocks that add up to an answer for each example; it is told of each, and gives signs of life while it works.
-
-    An answer does not depend on what else is asked.
-    """
-    one = made[kind]
-    told, beats = [], []
+def test_an_opened_source_answers_in_order(cases, kind):
+    """In blocks of answers that depend on no other example; each is told of, and signs of life given meanwhile."""
+    case = cases[kind]
+    counts, beats = [], []
     cache = ResourceCache(lambda: beats.append(1))
-    one.source.identity(one.task, Machine(), cache)
-    model = one.source.open(one.task, Machine(), cache)
-    blocks = list(model.predict(EXAMPLES, told.append))
-    found = type(blocks[0]).joined(blocks)
-    assert found.probs.shape == (len(EXAMPLES), 2)
-    assert sum(told) == len(EXAMPLES)
-    assert bool(beats) == one.works
+    case.source.identity(case.task, Machine(), cache)
+    model = case.source.open(case.task, Machine(), cache)
+    blocks = list(model.predict(EXAMPLES, counts.append))
+    answers = type(blocks[0]).joined(blocks)
+    assert answers.probs.shape == (len(EXAMPLES), 2)
+    assert sum(counts) == len(EXAMPLES)
+    assert bool(beats) == case.works
     for n, example in enumerate(EXAMPLES):
         (alone,) = model.predict([example], lambda done: None)
         for name, column in alone.columns().items():
-            np.testing.assert_allclose(column[0], found.columns()[name][n], atol=1e-6)
+            np.testing.assert_allclose(column[0], answers.columns()[name][n], atol=1e-6)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_trouble_is_stated_and_not_raised(made, kind):
+def test_trouble_is_stated_and_not_raised(cases, kind):
     """A model that cannot be read is left out with a line, and the others are ranked."""
-    one = made[kind]
-    shutil.rmtree(one.place) if one.place.is_dir() else one.place.unlink()
-    (source,) = kinds.available_kinds()[kind].sources(Reference(str(one.place)), SourceOptions(), ResourceCache())
+    case = cases[kind]
+    shutil.rmtree(case.place) if case.place.is_dir() else case.place.unlink()
+    source = source_of(kind, case.place)
     stated = source.inspect(ResourceCache())
     assert stated.source == source
-    assert one.trouble in stated.trouble
+    assert case.trouble in stated.trouble
     assert "\n" not in stated.trouble
 
 
@@ -240,26 +209,26 @@ def installed(monkeypatch, name, load):
     monkeypatch.setattr(metadata, "entry_points", lambda group: [point] if group == kinds.GROUP else [])
 
 
-def test_kinds_are_looked_up_once_a_run(monkeypatch, made):
+def test_kinds_are_looked_up_once_a_run(monkeypatch, cases):
     """However many references there are: installed packages are gone through for the first."""
-    asked, find = [], metadata.entry_points
-    monkeypatch.setattr(metadata, "entry_points", lambda group: (asked.append(group), find(group=group))[1])
-    places = [str(made[kind].place) for kind in ("hf", "table")]
+    groups, find = [], metadata.entry_points
+    monkeypatch.setattr(metadata, "entry_points", lambda group: (groups.append(group), find(group=group))[1])
+    places = [str(cases[kind].place) for kind in ("hf", "table")]
     suites.name_models(places, SourceOptions(), ResourceCache())
-    assert asked == [kinds.GROUP, logs.GROUP]
+    assert groups == [kinds.GROUP, logs.GROUP]
 
 
-def test_a_built_in_log_is_read_without_a_look_at_packages(monkeypatch, made):
-    """Which takes longer than a small log: a folder may hold hundreds."""
-    asked, find = [], metadata.entry_points
-    monkeypatch.setattr(metadata, "entry_points", lambda group: (asked.append(group), find(group=group))[1])
-    assert made["log"].source.inspect(ResourceCache()).trouble == ""
-    assert logs.GROUP not in asked
+def test_a_built_in_log_is_read_without_a_look_at_packages(monkeypatch, cases):
+    """A look takes longer than a small log, and a folder may hold hundreds."""
+    groups, find = [], metadata.entry_points
+    monkeypatch.setattr(metadata, "entry_points", lambda group: (groups.append(group), find(group=group))[1])
+    assert cases["log"].source.inspect(ResourceCache()).trouble == ""
+    assert logs.GROUP not in groups
 
 
-def test_a_package_adds_a_kind(monkeypatch, made):
-    """It claims references of its own, before or behind ours, and is named by its entry point."""
-    source = made["hf"].source
+def test_a_package_adds_a_kind(monkeypatch, cases):
+    """The kind claims references of its own, before or behind ours, and is named by its entry point."""
+    source = cases["hf"].source
     kind = SimpleNamespace(
         claims=lambda reference, options: reference.place.startswith("moon"),
         sources=lambda reference, options, cache: [replace(source, name=reference.place)],
@@ -269,7 +238,7 @@ def test_a_package_adds_a_kind(monkeypatch, made):
     assert [model.name for model in suites.name_models(["x=mine:c"], SourceOptions(), ResourceCache())[1]] == ["x"]
 
 
-class Polite(TextSource):
+class PoliteBox(TextSource):
     """A black box with needs of its own."""
 
     needs = Needs(secrets=("MOON_KEY",), network=True, at_once=2)
@@ -279,7 +248,7 @@ class Polite(TextSource):
         return ("non-entailment", "entailment")
 
     def content(self):
-        """Its name."""
+        """The name of the source."""
         return self.name
 
     def probabilities(self, texts):
@@ -288,14 +257,14 @@ class Polite(TextSource):
 
 
 def test_a_suite_may_hold_black_boxes_of_a_package(monkeypatch, tmp_path):
-    """They take the suite's names and families, and say what they need."""
-    kind = SimpleNamespace(claims=bool, sources=lambda reference, options, cache: [Polite(reference.place)])
+    """Black boxes take the suite's names and families, and say what they need."""
+    kind = SimpleNamespace(claims=bool, sources=lambda reference, options, cache: [PoliteBox(reference.place)])
     installed(monkeypatch, "mine", lambda: kind)
     models = [{"name": name, "path": f"moon/{name}", "kind": "mine", "family": "moon"} for name in "ab"]
     (tmp_path / "suite.json").write_text(json.dumps({"schema_version": 1, "name": "mine", "models": models}))
     sources = [model.source for model in suites.load([str(tmp_path)]).models]
     assert [(source.name, source.family) for source in sources] == [("a", "moon"), ("b", "moon")]
-    assert sources[0].inspect(ResourceCache()).needs == Polite.needs
+    assert sources[0].inspect(ResourceCache()).needs == PoliteBox.needs
 
 
 def failing():
@@ -326,14 +295,14 @@ def test_a_kind_that_is_not_there_is_told_of():
 
 
 @pytest.mark.parametrize(
-    ("entry", "said"),
+    ("entry", "message"),
     [
         ({"kind": "hg"}, "suite.json is no suite: there is no kind of source 'hg'"),
         ({"kind": "mine", "label_map": {"0": "a"}}, "a is of the kind 'mine', which has no `label_map`"),
     ],
 )
-def test_a_suite_whose_kinds_do_not_fit_is_one_line(monkeypatch, tmp_path, entry, said):
-    """It names the file, and a map of labels is not dropped without a word."""
+def test_a_suite_whose_kinds_do_not_fit_is_one_line(monkeypatch, tmp_path, entry, message):
+    """The line names the file, and a map of labels is not dropped without a word."""
     kind = SimpleNamespace(claims=bool, sources=lambda reference, options, cache: [SimpleNamespace(name="x")])
     installed(monkeypatch, "mine", lambda: kind)
     models = [{"name": name, "path": name, **entry} for name in "ab"]
@@ -341,7 +310,7 @@ def test_a_suite_whose_kinds_do_not_fit_is_one_line(monkeypatch, tmp_path, entry
     (tmp_path / "suite.json").write_text(json.dumps(content))
     with refuses(UsageError, place=tmp_path / "suite.json") as caught:
         suites.load([str(tmp_path)])
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
@@ -355,7 +324,6 @@ def test_a_base_without_an_organisation_is_found_again(monkeypatch, checkpoint, 
     (adapter / "adapter_model.safetensors").write_bytes(b"")
     (adapter / "adapter_config.json").write_text(json.dumps({"base_model_name_or_path": "bert-tiny"}))
     monkeypatch.setattr("huggingface_hub.snapshot_download", lambda name, **_: str(folder))
-    (source,) = kinds.available_kinds()["hf"].sources(Reference(str(adapter)), SourceOptions(), ResourceCache())
-    stated = source.inspect(ResourceCache())
+    stated = source_of("hf", adapter).inspect(ResourceCache())
     assert stated.source.base == f"bert-tiny@{commit}"
     assert stated.source.identity(TASK, Machine(), ResourceCache())["content"]

@@ -50,7 +50,7 @@ def test_a_map_of_unnamed_labels_says_nothing_of_named_ones():
 
 
 def test_a_map_of_other_names_says_nothing_of_a_checkpoint():
-    """It is of another model of the suite; one name that is there is a promise that all are."""
+    """Such a map is of another model of the suite; one name that is there is a promise that all are."""
     names = {0: "non-entailment", 1: "entailment"}
     assert reconcile(names, TASK, {"yes": "entailment", "no": "non-entailment"}) == ((0,), (1,))
     with refuses(LabelError, option="label_map", value="no", place="m"):
@@ -131,5 +131,5 @@ def test_a_checkpoint_that_contradicts_itself_is_not_looked_at_further(tmp_path)
     file = make_checkpoint(tmp_path / "m") / "config.json"
     assert not Checkpoint("m", str(tmp_path / "m")).inspect(ResourceCache()).trouble
     file.write_text(json.dumps({**json.loads(file.read_text()), "label2id": dict(zip(LABELS, (1, 0, 2), strict=True))}))
-    said = "m: config.json contradicts itself: by `id2label` 'contradiction' is output 0, by `label2id` 1"
-    assert Checkpoint("m", str(tmp_path / "m")).inspect(ResourceCache()).trouble.endswith(said)
+    message = "m: config.json contradicts itself: by `id2label` 'contradiction' is output 0, by `label2id` 1"
+    assert Checkpoint("m", str(tmp_path / "m")).inspect(ResourceCache()).trouble.endswith(message)

@@ -1,7 +1,5 @@
 """The last layer computed for the first token only: the same logits, with less work."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
@@ -19,12 +17,12 @@ EXAMPLES = [
 ]
 
 
-def loaded(folder: Path, patch: pytest.MonkeyPatch, *, whole: bool) -> Classifier:
-    """A checkpoint, with its whole last layer or with what is read of it."""
+def loaded(folder, patch):
+    """A checkpoint with what is read of its last layer, and with all of it."""
+    part = Classifier.load(folder, TASK)
     with patch.context() as context:
-        if whole:
-            context.setattr(classifiers, "read_first_token", lambda model: None)
-        return Classifier.load(folder, TASK)
+        context.setattr(classifiers, "read_first_token", lambda model: None)
+        return part, Classifier.load(folder, TASK)
 
 
 def operations(classifier):
@@ -38,23 +36,23 @@ def operations(classifier):
 @pytest.mark.parametrize("name", ENCODERS)
 def test_logits_and_gradients_stay_and_work_is_saved(checkpoint, monkeypatch, name):
     """Every encoder answers as it did, and so do its gradients; BERT's kind does it with less work."""
-    part, whole = (loaded(checkpoint(name), monkeypatch, whole=whole) for whole in (False, True))
-    np.testing.assert_allclose(part.probabilities(EXAMPLES), whole.probabilities(EXAMPLES), atol=1e-6)
+    part, full = loaded(checkpoint(name), monkeypatch)
+    np.testing.assert_allclose(part.probabilities(EXAMPLES), full.probabilities(EXAMPLES), atol=1e-6)
     gradients = []
-    for model in (part, whole):
+    for model in (part, full):
         encodings = model.encode(EXAMPLES[:1])
         x = model.embed(encodings).requires_grad_()
         gradients += torch.autograd.grad(model.from_embeddings(x, encodings)[0, 1], x)
     torch.testing.assert_close(*gradients, atol=1e-5, rtol=1e-4)
-    saved = operations(part) < operations(whole)
+    saved = operations(part) < operations(full)
     assert saved == (part.model.config.model_type in BERTS_KIND)
 
 
 def test_a_decoder_is_left_alone(tmp_path, monkeypatch):
-    """Its first token sees no other, and the classifier reads it all the same: the answers are those of all of it."""
+    """A decoder's first token sees no other, and the classifier reads it all the same."""
     folder = make_checkpoint(tmp_path, is_decoder=True)
-    part, whole = (loaded(folder, monkeypatch, whole=whole) for whole in (False, True))
-    np.testing.assert_array_equal(part.probabilities(EXAMPLES), whole.probabilities(EXAMPLES))
+    part, full = loaded(folder, monkeypatch)
+    np.testing.assert_array_equal(part.probabilities(EXAMPLES), full.probabilities(EXAMPLES))
     assert "forward" not in vars(part.model.base_model.encoder.layer[-1].attention)
 
 

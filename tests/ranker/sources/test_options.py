@@ -94,7 +94,7 @@ ASKED = ("explain", "--ood", "hans-sub", "--text", "a b", "--text", "a", "--mode
 
 
 def sureness(done):
-    """What the model gives entailment."""
+    """Probability that the model gives entailment."""
     assert done.returncode == 0, done.stderr
     (reading,) = json.loads(done.stdout)["models"]
     return reading["probabilities"]["entailment"]
@@ -102,7 +102,7 @@ def sureness(done):
 
 @pytest.mark.more
 def test_a_package_adds_a_flag_by_declaring_it(command, tmp_path):
-    """It stands in the help, its value reaches the model that is opened, and a file of options may say it."""
+    """The flag stands in the help, its value reaches the model, and a file of options may say it."""
     for name, help_option in (("explain", "--help-all"), ("shift", "--help")):
         assert "--temperature T" in command(name, help_option).stdout
     assert sureness(command(*ASKED)) == pytest.approx(1 / (1 + np.exp(-2)))
@@ -135,11 +135,11 @@ def test_options_that_are_no_record_are_told_of(command):
 
 def test_a_package_takes_no_flag_of_ours(command):
     """Nor the name under which the value of one is kept: one of the two would be lost."""
-    for name, said in (("seed", "--seed"), ("norm", "norm")):
+    for name, stated in (("seed", "--seed"), ("norm", "norm")):
         kind = PROMPTED.replace("    temperature: float = option", f"    {name}: float = option")
         done = command("run", "--help", kind=kind)
         assert (done.returncode, done.stdout) == (2, "")
-        assert f"a package adds an option that there is already: {said}" in done.stderr
+        assert f"a package adds an option that there is already: {stated}" in done.stderr
 
 
 @dataclass(frozen=True)
@@ -167,22 +167,20 @@ class Options:
 )
 def test_what_is_typed_becomes_the_record(typed, expected):
     """A default's type is the flag's; a switch, a list, a pair and a choice are what click has for them."""
-    found = []
-    program = click.command()(flags_from(Options)(lambda **said: found.append(from_flags(Options, said))))
+    records = []
+    program = click.command()(flags_from(Options)(lambda **values: records.append(from_flags(Options, values))))
     done = CliRunner().invoke(program, typed.split())
-    assert (done.exit_code, found) == (0, [expected])
+    assert (done.exit_code, records) == (0, [expected])
     changed = {name: value for name, value in vars(expected).items() if value != vars(Options())[name]}
     assert non_defaults(expected) == changed
 
 
 def test_what_two_kinds_share_is_one_flag():
-    """It stands behind those of one kind, and means the same of both."""
+    """A shared flag stands behind those of one kind, and means the same of both."""
     program = flags_from(TableOptions, LogOptions)(lambda: None)
-    names = [each.name for each in reversed(program.__click_params__)]
-    assert names == [
-        *["prediction", "truth", "id_column", "answers", "by_order", "metric", "filter", "scorer", "reducer"],
-        *SHARED,
-    ]
+    names = [parameter.name for parameter in reversed(program.__click_params__)]
+    alone = ["prediction", "truth", "id_column", "answers", "by_order", "metric", "filter", "scorer", "reducer"]
+    assert names == [*alone, *SHARED]
     for name in SHARED:
         assert flags_of(TableOptions)[name] == flags_of(LogOptions)[name]
 
@@ -226,14 +224,14 @@ def test_options_are_a_record():
 
 
 def test_what_is_said_of_other_kinds_is_refused_from_python(tmp_path):
-    """What tables and logs share is not, where it is said of the one that is there; nor is an encoding of rows."""
+    """Options that tables and logs share pass where one of both is there, and so does an encoding of rows."""
     for name in "ab":
         (tmp_path / f"{name}.csv").write_text("id,prediction,label,doc\n1,x,x,p\n2,y,x,q\n")
     files = [tmp_path / "a.csv", tmp_path / "b.csv"]
     with refuses(UsageError, option="cluster"):
         load_suite(files, SourceOptions(kinds=[LogOptions(metric="acc", cluster="doc")]))
-    both = [TableOptions(cluster="doc"), LogOptions(cluster="doc")]
-    assert len(load_suite(files, SourceOptions(kinds=both)).models) == 2
+    kind_options = [TableOptions(cluster="doc"), LogOptions(cluster="doc")]
+    assert len(load_suite(files, SourceOptions(kinds=kind_options)).models) == 2
     with refuses(UsageError, option="truth"):
         load_suite(["hans-sub-mini"], SourceOptions(kinds=[TableOptions(truth="x", encoding="cp1252")]))
     load_suite(["hans-sub-mini"], SourceOptions(kinds=[TableOptions(encoding="cp1252"), LogOptions(errors="left-out")]))

@@ -38,15 +38,15 @@ def test_no_more_batches_than_the_budget_demands():
 
 def test_in_batches_tells_the_budget_in_force():
     """Rows are packed by what memory allowed last, and the caller learns of it."""
-    seen = []
+    batches = []
 
     def run(batch):
-        seen.append(batch)
+        batches.append(batch)
         if len(batch) > 2:
             raise torch.OutOfMemoryError
 
     assert run_in_batches([5, 5, 5], 20, run) == 7
-    assert seen == [[0, 1, 2], [0], [1], [2]]
+    assert batches == [[0, 1, 2], [0], [1], [2]]
 
 
 def test_windows_are_cut_lazily():

@@ -27,15 +27,7 @@ EXAMPLES = [
 
 
 def make_adapter(folder, base, seed, init=False, bias="none"):
-    """A LoRA adapter of a base's queries and values, with random weights and a head of its own, and its network.
-
-    Args:
-        folder: where it goes.
-        base: the folder of its base.
-        seed: of its weights.
-        init: how PEFT begins them.
-        bias: which biases it has of its own.
-    """
+    """A LoRA adapter of a base's queries and values, with random weights and a head of its own, and its network."""
     from transformers import AutoModelForSequenceClassification
 
     with torch.random.fork_rng(), warnings.catch_warnings():
@@ -78,16 +70,16 @@ def test_an_adapter_answers_as_the_network_it_was_saved_from(base, adapters):
         for example in EXAMPLES:
             inputs = loaded.tokenizer(*([segment] for segment in example.segments), return_tensors="pt")
             with torch.no_grad():
-                own = network(**inputs).logits[0].softmax(dim=0)
+                expected = network(**inputs).logits[0].softmax(dim=0)
             probs = loaded.probabilities([example])
-            assert probs[0, 1] == pytest.approx(own[1].item(), abs=1e-6)
+            assert probs[0, 1] == pytest.approx(expected[1].item(), abs=1e-6)
         rows.append(loaded.probabilities(EXAMPLES))
     rows.append(Classifier.load(base, TASK).probabilities(EXAMPLES))
     assert min(abs(a - b).max() for i, a in enumerate(rows) for b in rows[:i]) > 1e-3
 
 
 def of_base(classifier):
-    """Where in memory the weights lie that an adapter has from its base."""
+    """Addresses in memory of the weights that an adapter has from its base."""
     weights = classifier.model.named_parameters()
     return {name: w.data_ptr() for name, w in weights if "lora" not in name and "classifier" not in name}
 
@@ -142,8 +134,8 @@ def test_an_untrusted_adapter_does_not_run_what_a_trusted_one_may(tmp_path):
     for seed, name in enumerate("ab"):
         make_adapter(tmp_path / name, base, seed)
     config = json.loads((base / "config.json").read_text())
-    own = {"AutoModelForSequenceClassification": "own.Own"}
-    (base / "config.json").write_text(json.dumps({**config, "auto_map": own}))
+    classes = {"AutoModelForSequenceClassification": "own.Own"}
+    (base / "config.json").write_text(json.dumps({**config, "auto_map": classes}))
     code = "from transformers import BertForSequenceClassification\nclass Own(BertForSequenceClassification): pass\n"
     (base / "own.py").write_text(code)
     bases = {}
@@ -203,10 +195,8 @@ def test_pickled_weights_beside_stray_safetensors_are_refused(adapters, tmp_path
 
 def test_an_adapter_that_adds_tokens_is_refused(base, tmp_path):
     """Prompt tuning has tokens that stand for no word."""
-    config = peft.PromptTuningConfig(
-        task_type="SEQ_CLS", num_virtual_tokens=2, base_model_name_or_path=str(base), num_layers=2, token_dim=16
-    )
-    config.save_pretrained(tmp_path)
+    options = {"task_type": "SEQ_CLS", "num_virtual_tokens": 2, "num_layers": 2, "token_dim": 16}
+    peft.PromptTuningConfig(base_model_name_or_path=str(base), **options).save_pretrained(tmp_path)
     (tmp_path / "adapter_model.safetensors").write_bytes(b"")
     with refuses(ModelError, place=tmp_path) as stop:
         Classifier.load(tmp_path, TASK)
@@ -240,15 +230,15 @@ def test_an_adapter_of_an_encoder_without_a_head_brings_its_own(base, tmp_path):
         config = peft.LoraConfig(task_type="SEQ_CLS", r=2, target_modules=["query"], init_lora_weights=False)
         model = peft.get_peft_model(model, config)
         model.save_pretrained(tmp_path / "adapter")
-    given = {"0": "entailment", "1": "neutral", "2": "contradiction"}
-    loaded = Classifier.load(tmp_path / "adapter", TASK, label_map=given)
+    label_map = {"0": "entailment", "1": "neutral", "2": "contradiction"}
+    loaded = Classifier.load(tmp_path / "adapter", TASK, label_map=label_map)
     model.eval()
     inputs = loaded.tokenizer(*([segment] for segment in EXAMPLES[0].segments), return_tensors="pt")
     with torch.no_grad():
-        own = model(**inputs).logits[0].softmax(dim=0)
-    assert loaded.probabilities(EXAMPLES[:1])[0, 1] == pytest.approx(own[0].item(), abs=1e-6)
+        expected = model(**inputs).logits[0].softmax(dim=0)
+    assert loaded.probabilities(EXAMPLES[:1])[0, 1] == pytest.approx(expected[0].item(), abs=1e-6)
     with refuses(ModelError, place=tmp_path / "encoder"):
-        Classifier.load(tmp_path / "encoder", TASK, label_map=given)
+        Classifier.load(tmp_path / "encoder", TASK, label_map=label_map)
 
 
 def renamed(folder, adapter, change):
@@ -260,7 +250,7 @@ def renamed(folder, adapter, change):
 
 
 def refusal(folder):
-    """Why an adapter is refused, before the message is shortened."""
+    """Message with which an adapter is refused, before it is shortened."""
     with pytest.raises(ModelError) as caught:
         Classifier.load(folder, TASK)
     return str(caught.value.args[0])
@@ -302,7 +292,7 @@ def test_an_adapter_saved_from_torch_compile_is_refused(base, tmp_path, task, co
 
 
 def test_an_adapter_saved_from_the_backbone_alone_is_refused(base, tmp_path):
-    """Its names lack the part that the classifier around the backbone puts before them."""
+    """Names lack the part that the classifier around the backbone puts before them."""
     adapter = saved(tmp_path / "adapter", base, "FEATURE_EXTRACTION", lambda network: network.bert)
     assert refusal(adapter) == (
         f"{adapter}: 8 of the adapter's 8 tensors fit nothing in its base: it has base_model.model."
@@ -312,12 +302,8 @@ def test_an_adapter_saved_from_the_backbone_alone_is_refused(base, tmp_path):
 
 
 def test_an_adapter_of_a_larger_base_is_refused(adapters, tmp_path):
-    """What fits is not enough: a layer of it has no place."""
-
-    def change(name):
-        return name.replace("layer.1.", "layer.7.")
-
-    adapter = renamed(tmp_path / "adapter", adapters[0][0], change)
+    """Tensors that fit are not enough."""
+    adapter = renamed(tmp_path / "adapter", adapters[0][0], lambda name: name.replace("layer.1.", "layer.7."))
     message = refusal(adapter)
     assert message.startswith(f"{adapter}: 4 of the adapter's 10 tensors fit nothing in its base: it has base_model")
     assert message.endswith("; it was probably trained on another base")
@@ -325,22 +311,15 @@ def test_an_adapter_of_a_larger_base_is_refused(adapters, tmp_path):
 
 def test_an_adapter_that_was_cut_is_refused(adapters, tmp_path):
     """PEFT would go on with what these weights began as."""
-
-    def change(name):
-        return None if "layer.1.attention.self.value" in name else name
-
-    adapter = renamed(tmp_path / "adapter", adapters[0][0], change)
+    cut = "layer.1.attention.self.value"
+    adapter = renamed(tmp_path / "adapter", adapters[0][0], lambda name: None if cut in name else name)
     lacking = "base_model.model.bert.encoder.layer.1.attention.self.value.lora_A.weight"
     assert refusal(adapter) == f"{adapter} has no weights for {lacking}; it must hold a saved adapter, whole"
 
 
 def test_an_adapter_without_its_head_says_so(adapters, tmp_path):
     """In words, and how to save it."""
-
-    def change(name):
-        return None if "classifier" in name else name
-
-    adapter = renamed(tmp_path / "adapter", adapters[0][0], change)
+    adapter = renamed(tmp_path / "adapter", adapters[0][0], lambda name: None if "classifier" in name else name)
     assert refusal(adapter) == (
         f"{adapter} holds no weights of its classification head (classifier), so that the head would be random, or its "
         'base\'s; save the adapter with task_type="SEQ_CLS" and modules_to_save=["classifier"]'
@@ -368,11 +347,8 @@ def test_an_adapter_of_other_shapes_says_which(adapters, tmp_path):
     """The library names the tensor in its second line."""
     shutil.copytree(adapters[0][0], tmp_path / "adapter")
     weights = load_file(tmp_path / "adapter" / "adapter_model.safetensors")
-    weights = {name: value[:, :4] if "lora_A" in name else value for name, value in weights.items()}
-    save_file(
-        {name: value.contiguous() for name, value in weights.items()},
-        tmp_path / "adapter" / "adapter_model.safetensors",
-    )
+    weights = {name: (value[:, :4] if "lora_A" in name else value).contiguous() for name, value in weights.items()}
+    save_file(weights, tmp_path / "adapter" / "adapter_model.safetensors")
     assert "cannot be loaded: size mismatch for base_model.model.bert.encoder.layer.0" in refusal(tmp_path / "adapter")
 
 

@@ -40,16 +40,16 @@ def test_alpha_is_unknown_where_nothing_is_shared_or_all_is_one():
 
 def correlations(**changes):
     """Correlation with the truth of plain means, and of joint marks, on average."""
-    found = []
+    rows = []
     for seed in range(60):
         marks, truth = some_marks(seed, **changes)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)
             plain = np.nanmean(marks, axis=0)
-        known = ~np.isnan(plain)
+        marked = ~np.isnan(plain)
         joint, _ = joint_marks(marks)
-        found.append([np.corrcoef(values[known], truth[known])[0, 1] for values in (plain, joint)])
-    return np.mean(found, axis=0)
+        rows.append([np.corrcoef(values[marked], truth[marked])[0, 1] for values in (plain, joint)])
+    return np.mean(rows, axis=0)
 
 
 def test_what_a_rater_adds_is_taken_out():

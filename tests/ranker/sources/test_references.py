@@ -8,7 +8,7 @@ KINDS = ("hf", "table", "llm", "openai")
 
 
 @pytest.mark.parametrize(
-    ("text", "read"),
+    ("text", "reference"),
     [
         ("org/bert", Reference("org/bert")),
         ("org/bert@v1", Reference("org/bert", revision="v1")),
@@ -29,9 +29,9 @@ KINDS = ("hf", "table", "llm", "openai")
         ("", Reference("")),
     ],
 )
-def test_what_a_reference_says(text, read):
+def test_what_a_reference_says(text, reference):
     """A Windows path and a URL with a query are no other kind; only a kind that there is ends at a colon."""
-    assert parse(text, KINDS) == read
+    assert parse(text, KINDS) == reference
 
 
 @pytest.mark.parametrize("name", ["a=b", "a@b", "a#b", "hf:x", "x=hf:a@b#c"])
@@ -48,6 +48,6 @@ def test_what_exists_is_a_place_whatever_is_in_its_name(tmp_path, monkeypatch, n
 @given(st.text())
 def test_every_text_says_something(text):
     """And nothing of it is lost but the signs between its parts."""
-    read = parse(text, KINDS)
-    parts = (read.name, read.kind, read.place, read.revision, read.part)
+    reference = parse(text, KINDS)
+    parts = (reference.name, reference.kind, reference.place, reference.revision, reference.part)
     assert sum(map(len, parts)) <= len(text) <= sum(map(len, parts)) + 4

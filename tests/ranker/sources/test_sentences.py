@@ -18,13 +18,13 @@ def one_by_one(folder, texts, layer, pooling):
     """The vectors of transformers itself, a text at a time."""
     tokenizer = AutoTokenizer.from_pretrained(folder)
     model = AutoModel.from_pretrained(folder, dtype=torch.float32).eval()
-    found = []
+    vectors = []
     for text in texts:
-        read = tokenizer(text, truncation=True, max_length=40, return_tensors="pt")
+        encoded = tokenizer(text, truncation=True, max_length=40, return_tensors="pt")
         with torch.no_grad():
-            hidden = model(**read, output_hidden_states=True).hidden_states[layer][0]
-        found.append((hidden.mean(dim=0) if pooling == "mean" else hidden[0]).numpy())
-    return np.array(found)
+            hidden = model(**encoded, output_hidden_states=True).hidden_states[layer][0]
+        vectors.append((hidden.mean(dim=0) if pooling == "mean" else hidden[0]).numpy())
+    return np.array(vectors)
 
 
 @pytest.mark.few(3)
@@ -39,25 +39,25 @@ def test_vectors_are_those_of_transformers(checkpoint, name, layer, pooling):
 
 
 def test_it_says_what_its_vectors_are(checkpoint):
-    """Which checkpoint, layer and pooling."""
-    said = Encoder.load(checkpoint("bert"), 1, "cls").description
-    assert said == f"{checkpoint('bert').name}, layer 1 of 2, first token"
+    """The description names checkpoint, layer and pooling."""
+    description = Encoder.load(checkpoint("bert"), 1, "cls").description
+    assert description == f"{checkpoint('bert').name}, layer 1 of 2, first token"
 
 
 def test_long_texts_are_cut_and_that_is_said(checkpoint, caplog):
     """To what the model takes."""
     encoder = Encoder.load(checkpoint("bert"))
     long = "the actor " * 100
-    found = encoder.vectors([long, "a dog", long + "ran"])
-    assert found[0] == pytest.approx(found[2])
+    vectors = encoder.vectors([long, "a dog", long + "ran"])
+    assert vectors[0] == pytest.approx(vectors[2])
     assert "2 of 3 texts are longer than its 40 tokens, and were cut" in caplog.text
 
 
 def test_progress_is_told(checkpoint):
     """Once of each text."""
-    told = []
-    Encoder.load(checkpoint("bert")).vectors(TEXTS, told.append)
-    assert sum(told) == len(TEXTS)
+    counts = []
+    Encoder.load(checkpoint("bert")).vectors(TEXTS, counts.append)
+    assert sum(counts) == len(TEXTS)
 
 
 def test_what_is_no_encoder_is_refused(checkpoint, tmp_path):
@@ -75,23 +75,28 @@ def test_what_is_no_encoder_is_refused(checkpoint, tmp_path):
 
 
 def test_no_code_of_a_checkpoint_is_run(checkpoint, tmp_path):
-    """It may bring some: the network is that of transformers all the same."""
+    """A checkpoint may bring some: the network is that of transformers all the same."""
     shutil.copytree(checkpoint("bert"), tmp_path / "code")
     config = tmp_path / "code" / "config.json"
     config.write_text(config.read_text().replace("{", '{"auto_map": {"AutoModel": "own.Model"},', 1))
     (tmp_path / "code" / "own.py").write_text("raise SystemExit('it ran')")
-    found = Encoder.load(tmp_path / "code").vectors(TEXTS)
-    assert found == pytest.approx(Encoder.load(checkpoint("bert")).vectors(TEXTS))
+    vectors = Encoder.load(tmp_path / "code").vectors(TEXTS)
+    assert vectors == pytest.approx(Encoder.load(checkpoint("bert")).vectors(TEXTS))
 
 
 @pytest.mark.more
 def test_shift_measures_by_its_vectors_too(checkpoint):
     """Beside words, whose numbers stay; and the map and the choice of sets go by it."""
     words = shift("hans-sub", "hans-con")
-    found = shift("hans-sub", "hans-con", encoder=checkpoint("bert"), layer=1)
-    assert found.encoder.endswith("layer 1 of 2, mean of the tokens")
-    assert [one.name for one in found.pairs[0].measures[:4]] == ["cosine", "mmd", "encoder_cosine", "encoder_mmd"]
-    assert found.pairs[0].measure("cosine") == words.pairs[0].measure("cosine")
-    assert found.pairs[0].measure("auc") == words.pairs[0].measure("auc")
-    assert found.pairs[0].measure("encoder_cosine").value != found.pairs[0].measure("cosine").value
-    assert (found.closeness, words.closeness) == ("encoder_cosine", "cosine")
+    encoded = shift("hans-sub", "hans-con", encoder=checkpoint("bert"), layer=1)
+    assert encoded.encoder.endswith("layer 1 of 2, mean of the tokens")
+    assert [measure.name for measure in encoded.pairs[0].measures[:4]] == [
+        "cosine",
+        "mmd",
+        "encoder_cosine",
+        "encoder_mmd",
+    ]
+    assert encoded.pairs[0].measure("cosine") == words.pairs[0].measure("cosine")
+    assert encoded.pairs[0].measure("auc") == words.pairs[0].measure("auc")
+    assert encoded.pairs[0].measure("encoder_cosine").value != encoded.pairs[0].measure("cosine").value
+    assert (encoded.closeness, words.closeness) == ("encoder_cosine", "cosine")

@@ -27,9 +27,8 @@ SIZES = {"hidden_size": 32, "num_hidden_layers": 1, "max_position_embeddings": L
 def texts_of(count):
     """Real sentences joined, none to one of each set: text, labels."""
     rng = np.random.default_rng(SEED)
-    sentences = [
-        sorted((row.segments[0] for row in load_set(name, limit=200).examples), key=len)[:60] for name in SOURCES
-    ]
+    texts = [[row.segments[0] for row in load_set(name, limit=200).examples] for name in SOURCES]
+    sentences = [sorted(of_set, key=len)[:60] for of_set in texts]
     rows = []
     for has in rng.random((count, len(LABELS))) < 0.5:
         parts = [str(rng.choice(sentences[n])) for n in np.flatnonzero(has)] or ["Nothing."]
@@ -40,13 +39,12 @@ def texts_of(count):
 
 def trained(folder, steps, rows):
     """A small network that was trained on rows for some steps, as a folder."""
-    made = make_checkpoint(folder, labels=LABELS, problem_type=SEVERAL, **SIZES)
-    model, tokenizer = AutoModelForSequenceClassification.from_pretrained(made), AutoTokenizer.from_pretrained(made)
+    path = make_checkpoint(folder, labels=LABELS, problem_type=SEVERAL, **SIZES)
+    model, tokenizer = AutoModelForSequenceClassification.from_pretrained(path), AutoTokenizer.from_pretrained(path)
     torch.manual_seed(SEED)
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
-    inputs = tokenizer(
-        [text for text, _ in rows], padding=True, truncation=True, max_length=LONGEST, return_tensors="pt"
-    )
+    texts, cut = [text for text, _ in rows], {"truncation": True, "max_length": LONGEST}
+    inputs = tokenizer(texts, padding=True, return_tensors="pt", **cut)
     targets = torch.tensor([[float(label in has) for label in LABELS] for _, has in rows])
     for step in range(steps):
         places = torch.arange(32) + 32 * step % (len(rows) - 31)
@@ -54,8 +52,8 @@ def trained(folder, steps, rows):
         model(**batch, labels=targets[places]).loss.backward()
         optimizer.step()
         optimizer.zero_grad()
-    model.save_pretrained(made)
-    return made
+    model.save_pretrained(path)
+    return path
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +76,7 @@ def test_answers_are_the_labels_above_the_threshold(folder):
     model = AutoModelForSequenceClassification.from_pretrained(folder / "good").eval()
     with torch.no_grad():
         inputs = [tokenizer(row["text"], truncation=True, max_length=LONGEST, return_tensors="pt") for row in rows]
-        expected = torch.cat([model(**one).logits.sigmoid() for one in inputs]).numpy()
+        expected = torch.cat([model(**encoded).logits.sigmoid() for encoded in inputs]).numpy()
     examples = [Example(row["id"], (row["text"],)) for row in rows]
     counts = []
     for threshold in (0.1, 0.5, 0.9):
@@ -101,23 +99,17 @@ def test_checkpoints_are_ranked_as_their_table_is(folder, monkeypatch, rank_mode
     rows = [json.loads(line) for line in (folder / "pool.jsonl").read_text().splitlines()]
     for name in ("good", "poor"):
         loaded = SetClassifier.load(folder / name, LabelSetTask("topics"))
-        answers = [
-            a for block in loaded.predict([Example(r["id"], (r["text"],)) for r in rows]) for a in block.answers()
-        ]
+        blocks = loaded.predict([Example(row["id"], (row["text"],)) for row in rows])
         lines = [",".join(["id", *LABELS])]
-        lines += [
-            ",".join([row["id"], *(str(int(label in has)) for label in LABELS)])
-            for row, has in zip(rows, answers, strict=True)
-        ]
+        for row, has in zip(rows, (answer for block in blocks for answer in block.answers()), strict=True):
+            lines.append(",".join([row["id"], *(str(int(label in has)) for label in LABELS)]))
         (folder / f"{name}.csv").write_text("\n".join(lines))
     of_tables = json.loads(rank_models(*command, "good.csv", "poor.csv")[1])["decision"]
     for part in ("models", "labels", "p_beats"):
         assert of_checkpoints[part] == of_tables[part], part
     assert [model["name"] for model in of_checkpoints["models"]] == ["good", "poor"]
     assert of_checkpoints["models"][0]["outcome"] > of_checkpoints["models"][1]["outcome"] + 0.1
-    status, out, err = rank_models(
-        "--data", "rows.jsonl", "--task", "label-sets", "--pool", "pool.jsonl", "--models", "good", "poor"
-    )
+    status, out, err = rank_models(*command[:4], "--pool", "pool.jsonl", "--models", "good", "poor")
     assert status == 0, err
     assert "LABEL-VOTES puts good first" in out
 
@@ -128,16 +120,14 @@ def test_a_task_of_other_answers_is_refused(folder, monkeypatch, rank_models, ch
     (tmp_path / "one.csv").write_text("text,label\nIt rang.,O O\nIt fell.,O B\n")
     status, _, err = rank_models("--data", str(tmp_path / "one.csv"), "--models", "good", "poor", "--task", "tags")
     assert (status, "is for answers that are sets of labels" in err) == (1, True), err
-    status, _, err = rank_models(
-        "--data", "rows.jsonl", "--models", str(checkpoint("bert")), str(checkpoint("roberta")), "--task", "label-sets"
-    )
+    models = [str(checkpoint("bert")), str(checkpoint("roberta"))]
+    status, _, err = rank_models("--data", "rows.jsonl", "--models", *models, "--task", "label-sets")
     assert (status, "is for answers that are labels" in err) == (1, True), err
     copy = shutil.copytree(folder / "good", tmp_path / "copy")
     config = json.loads((copy / "config.json").read_text())
     names = {str(n): f"LABEL_{n}" for n in range(3)}
-    (copy / "config.json").write_text(
-        json.dumps({**config, "id2label": names, "label2id": {v: int(k) for k, v in names.items()}})
-    )
+    config |= {"id2label": names, "label2id": {name: int(number) for number, name in names.items()}}
+    (copy / "config.json").write_text(json.dumps(config))
     with pytest.raises(LabelError, match="names an output LABEL_0 or so; `label_map` says what each means"):
         SetClassifier.load(copy, LabelSetTask("topics"))
     loaded = SetClassifier.load(copy, LabelSetTask("topics"), label_map={"0": "a", "1": "b", "2": "c"})

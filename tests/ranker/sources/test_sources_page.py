@@ -27,7 +27,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def install(folder, text):
-    """What pip would leave on disk of a package with the page's entry point."""
+    """Files that pip would leave of a package with the page's entry point."""
     group, name, module = POINT.fullmatch(text).groups()
     info = folder / "mine-1.0.dist-info"
     info.mkdir()
@@ -44,9 +44,9 @@ def test_the_tutorial_runs(folder, rank_models):
         if file := re.match(r"# file: (\S+)\n", text):
             (folder / file[1]).write_text(FILES[file[1]])
         elif language == "python":
-            with contextlib.redirect_stdout(io.StringIO()) as said:
+            with contextlib.redirect_stdout(io.StringIO()) as stdout:
                 exec(text, names)
-            printed = said.getvalue()
+            printed = stdout.getvalue()
         elif language == "output":
             assert printed == text
         elif language == "toml":

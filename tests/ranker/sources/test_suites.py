@@ -20,15 +20,8 @@ def write_suite(folder, names=("a", "b"), **extra):
     """A suite.json whose model folders exist."""
     for name in names:
         (folder / name).mkdir(parents=True, exist_ok=True)
-    models = [
-        {
-            "name": name,
-            "path": name,
-            "family": "mini",
-            "ood_accuracy": {"hans-sub": {"accuracy": 0.5, "rows": 10, "fingerprint": "f" * 8}},
-        }
-        for name in names
-    ]
+    accuracy = {"hans-sub": {"accuracy": 0.5, "rows": 10, "fingerprint": "f" * 8}}
+    models = [{"name": name, "path": name, "family": "mini", "ood_accuracy": accuracy} for name in names]
     content = {"schema_version": 1, "name": "toy", "task": "nli", "models": models, **extra}
     (folder / "suite.json").write_text(json.dumps(content))
     return folder / "suite.json"
@@ -46,13 +39,13 @@ def test_a_suite_is_read_from_its_file_or_folder(tmp_path, as_file):
 
 
 def test_a_member_named_by_its_directory_is_what_its_suite_says_it_is(tmp_path, monkeypatch):
-    """Its name, family, labels and accuracies, however the path is written; a directory beside it is a model alone."""
+    """The member has what the suite says of it, however its path is written; a directory beside it has nothing."""
     write_suite(tmp_path, names=("a", "b", "c"))
     (tmp_path / "other").mkdir()
-    found = suites.load([str(tmp_path / "a"), f"{tmp_path}/b/", str(tmp_path / "other")])
-    assert found.models[:2] == suites.load([str(tmp_path)]).models[:2]
-    assert found.models[2] == Model(Checkpoint("other", str(tmp_path / "other")))
-    assert found.name == "models"
+    suite = suites.load([str(tmp_path / "a"), f"{tmp_path}/b/", str(tmp_path / "other")])
+    assert suite.models[:2] == suites.load([str(tmp_path)]).models[:2]
+    assert suite.models[2] == Model(Checkpoint("other", str(tmp_path / "other")))
+    assert suite.name == "models"
     monkeypatch.chdir(tmp_path / "a")
     assert named(["."])[0].ood_accuracy == named(["../b"])[0].ood_accuracy == {"f" * 8: 0.5}
 
@@ -77,7 +70,7 @@ def test_a_file_of_others_beside_a_model_is_not_its_suite(tmp_path, content):
 
 @pytest.mark.parametrize("path", ["a\x00b", "\ud800", "a" * 5000])
 def test_a_path_that_cannot_be_is_not_where_a_model_lies(tmp_path, path):
-    """What a suite says of another member is no obstacle to the one that was named; a link is a member, too."""
+    """A broken member is no obstacle to the one that was named; a link is a member, too."""
     file = write_suite(tmp_path)
     content = json.loads(file.read_text())
     content["models"][0]["path"] = path
@@ -103,14 +96,14 @@ def test_directories_and_hub_ids_stand_side_by_side(tmp_path):
 
 
 def test_directories_of_one_name_bear_that_of_the_folder_around_them(tmp_path):
-    """As the checkpoints of two runs; one that has a name of its own keeps it. Hub ids are named in full."""
+    """A directory with a name of its own keeps it, and hub ids are named in full."""
     names = ["run-a/checkpoint-500", "run-b/checkpoint-500", "other"]
     for name in names:
         (tmp_path / name).mkdir(parents=True)
-    found = [*(str(tmp_path / name) for name in names), "org/bert@v1", "mine/bert@v1", "mine/bert"]
+    references = [*(str(tmp_path / name) for name in names), "org/bert@v1", "mine/bert@v1", "mine/bert"]
     names += ["org/bert@v1", "mine/bert@v1", "bert"]
-    assert [model.name for model in suites.load(found).models] == names
-    assert [model.name for model in named(found)] == names
+    assert [model.name for model in suites.load(references).models] == names
+    assert [model.name for model in named(references)] == names
 
 
 @pytest.mark.parametrize(
@@ -154,7 +147,7 @@ def test_a_wrong_suite_file_is_one_line(tmp_path, content, error, value):
 
 
 def test_a_name_of_ones_own_stands_before_a_reference(tmp_path):
-    """It is what tables call the model; where it lies stays what it is."""
+    """Tables call the model by it, and its place stays."""
     (tmp_path / "mine").mkdir()
     suite = suites.load([f"old={tmp_path / 'mine'}", "new=hf:org/theirs@v2"])
     assert [(model.name, model.source.path) for model in suite.models] == [
@@ -170,11 +163,9 @@ def test_a_folder_that_holds_checkpoints_is_its_checkpoints(tmp_path):
         kind = "adapter_config.json" if name.startswith("adapter") else "config.json"
         (tmp_path / "run" / name / kind).write_text("{}")
     (tmp_path / "run" / "logs").mkdir()
-    found = suites.load([str(tmp_path / "run")])
-    assert (found.name, [model.name for model in found.models]) == (
-        "run",
-        ["adapter-9", "checkpoint-500", "checkpoint-1000"],
-    )
+    suite = suites.load([str(tmp_path / "run")])
+    assert suite.name == "run"
+    assert [model.name for model in suite.models] == ["adapter-9", "checkpoint-500", "checkpoint-1000"]
     (tmp_path / "run" / "config.json").write_text("{}")
     assert [model.source.path for model in named([str(tmp_path / "run")])] == [str(tmp_path / "run")]
 

@@ -45,15 +45,17 @@ def write_log(folder, right, task="small"):
 
 
 def write_others(folder):
-    """What the other programs write, in small."""
-    for at, name in enumerate(("a", "b")):
+    """Write what the other programs write, in small."""
+    for place, name in enumerate(("a", "b")):
         (folder / f"helm-{name}").mkdir()
         stats = [
             {
                 "instance_id": f"id{n}",
                 "train_trial_index": trial,
                 "perturbation": {"name": "robustness"} if twice else None,
-                "stats": [{"name": {"name": "exact_match", "split": "test"}, "mean": float(n % 3 >= at), "count": 1}],
+                "stats": [
+                    {"name": {"name": "exact_match", "split": "test"}, "mean": float(n % 3 >= place), "count": 1}
+                ],
             }
             for n in range(9)
             for twice in (False, True)
@@ -66,19 +68,25 @@ def write_others(folder):
                 "response": {"body": {"choices": [{"message": {"content": f" {label.title()}.\n"}}]}},
                 "error": None,
             }
-            for key, label in zip(ROWS, LABELS[at:] + LABELS[:at], strict=True)
+            for key, label in zip(ROWS, LABELS[place:] + LABELS[:place], strict=True)
         ]
         (folder / f"batch-{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in batch))
-        edge = "__" if at else ""
+        edge = "__" if place else ""
         details = {
             f"{edge}doc{edge}": [{"query": f"Question {n}?"} for n in range(18)],
-            f"{edge}metric{edge}": [{"acc": float(n % 3 >= at)} for n in range(18)],
+            f"{edge}metric{edge}": [{"acc": float(n % 3 >= place)} for n in range(18)],
         }
         pq.write_table(pa.table(details), folder / f"lighteval-{name}.parquet")
     results = [
-        {"testIdx": n, "promptIdx": 0, "provider": {"id": f"openai:{name}"}, "success": n > at, "score": float(n > at)}
+        {
+            "testIdx": n,
+            "promptIdx": 0,
+            "provider": {"id": f"openai:{name}"},
+            "success": n > place,
+            "score": float(n > place),
+        }
         for n in range(9)
-        for at, name in enumerate(("gpt-a", "gpt-b"))
+        for place, name in enumerate(("gpt-a", "gpt-b"))
     ]
     (folder / "promptfoo.json").write_text(json.dumps({"results": {"results": results}}))
 
@@ -100,13 +108,12 @@ def flat(text):
 def give(lines, rank_models):
     """Give the commands of a block, and hold what each says to the lines below it."""
     commands = re.split(r"(?m)^\$ ", lines)[1:]
-    for at, (typed, _, expected) in enumerate(text.partition("\n") for text in commands):
+    for place, (typed, _, expected) in enumerate(text.partition("\n") for text in commands):
         if typed == "echo $?":
             continue
-        after = commands[at + 1].split("\n")[:2] if at + 1 < len(commands) else [""]
-        status = int(after[1]) if after[0] == "echo $?" else 0
-        code, out, err = rank_models(*shlex.split(typed)[1:])
-        assert code == status, (typed, err)
+        after = commands[place + 1].split("\n")[:2] if place + 1 < len(commands) else [""]
+        status, out, err = rank_models(*shlex.split(typed)[1:])
+        assert status == (int(after[1]) if after[0] == "echo $?" else 0), (typed, err)
         for line in expected.splitlines():
             assert flat(line) in flat(out + err), typed
 
@@ -121,9 +128,9 @@ def test_the_page_runs(folder, rank_models):
         if file:
             (folder / file).write_text(text)
         elif language == "python":
-            with contextlib.redirect_stdout(io.StringIO()) as said:
+            with contextlib.redirect_stdout(io.StringIO()) as stdout:
                 exec(text, names)
-            printed = said.getvalue()
+            printed = stdout.getvalue()
         elif language == "output":
             assert printed == text
         else:
@@ -134,11 +141,11 @@ def test_the_page_runs(folder, rank_models):
 def test_the_page_names_what_there_is():
     """Every ending that is read, and every option of tables and logs."""
     assert {f"`{ending}`" for ending in ENDINGS} <= set(re.findall(r"`\.\w+`", PAGE))
-    said = set(re.findall(r"--[a-z][a-z-]+", PAGE))
-    known = {name for option in command.params for name in option.opts}
-    assert said - {"--output", "--save-details"} <= known
+    flags = set(re.findall(r"--[a-z][a-z-]+", PAGE))
+    options_of_run = {name for option in command.params for name in option.opts}
+    assert flags - {"--output", "--save-details"} <= options_of_run
     of_files = options.flags_from(TableOptions, LogOptions)(lambda: None).__click_params__
-    assert {option.opts[0] for option in of_files} <= said
+    assert {option.opts[0] for option in of_files} <= flags
 
 
 def test_labels_of_the_page_are_of_no_known_task():

@@ -36,8 +36,10 @@ NOTE = (
 def with_tensors(folder, source, *names):
     """A copy of a checkpoint whose file has more tensors."""
     shutil.copytree(source, folder)
-    more = {name: torch.ones(2) for name in names}
-    save_file(load_file(folder / "model.safetensors") | more, folder / "model.safetensors", metadata={"format": "pt"})
+    tensors = {name: torch.ones(2) for name in names}
+    save_file(
+        load_file(folder / "model.safetensors") | tensors, folder / "model.safetensors", metadata={"format": "pt"}
+    )
     return folder
 
 
@@ -83,7 +85,7 @@ def test_what_no_answer_depends_on_is_passed_over(checkpoint, tmp_path, encoder,
 
 @pytest.mark.parametrize("name", ["bert.pooler.gate.weight", "lstm.weight_ih_l0", "classifier2.weight"])
 def test_a_module_of_the_authors_own_is_pointed_out(checkpoint, tmp_path, name):
-    """Its weights were trained, and the network that is run does not have it."""
+    """Such weights were trained, and the network that is run does not have them."""
     (note,) = Classifier.load(with_tensors(tmp_path / "copy", checkpoint("bert"), name), TASK).notes
     assert note == f"1 tensor of its weights is not used, since its config.json has no place for it ({name})"
 
@@ -92,7 +94,7 @@ def test_a_module_of_the_authors_own_is_pointed_out(checkpoint, tmp_path, name):
 def test_a_note_is_said_whether_the_model_is_run_or_its_answers_are_kept(
     shortened, checkpoint, tmp_path, caplog, executor, request
 ):
-    """It is kept with the answers, so that a second run, which loads no model, says the same."""
+    """A note is kept with the answers, so that a second run, which loads no model, says the same."""
     if executor != Serial():
         request.getfixturevalue("bert_server")
     suite = [Model(Checkpoint(folder.name, str(folder))) for folder in (shortened, checkpoint("bert"))]
@@ -106,7 +108,7 @@ def test_a_note_is_said_whether_the_model_is_run_or_its_answers_are_kept(
 
 
 def test_a_dry_job_keeps_no_note(shortened, tmp_path):
-    """It leaves nothing in the store."""
+    """A dry job leaves nothing in the store."""
     job = Job(Checkpoint("a", str(shortened)), TASK, (Request(ROWS),), dry=True)
     assert not run_job(job, Store(tmp_path), ResourceCache(), silent).failure
     assert list((tmp_path / "v2").iterdir()) == []
@@ -114,7 +116,7 @@ def test_a_dry_job_keeps_no_note(shortened, tmp_path):
 
 @pytest.mark.parametrize(("kind", "name"), [(torch.int64, "I64"), (torch.int8, "I8"), (torch.bool, "BOOL")])
 def test_weights_of_whole_numbers_are_refused(checkpoint, tmp_path, kind, name):
-    """They are no trained network, whether all or one tensor; buffers of whole numbers may stand beside weights."""
+    """Such weights are no trained network, all or one tensor; buffers of whole numbers may stand beside weights."""
     folder = with_tensors(tmp_path / "copy", checkpoint("bert"))
     weights = load_file(folder / "model.safetensors")
     weights["classifier.weight"] = weights["classifier.weight"].to(kind)

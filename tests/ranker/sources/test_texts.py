@@ -1,4 +1,4 @@
-"""A black box whose log-odds are a sum of weights, one for each word: what attributions say of it is known."""
+"""A black box whose log-odds are a sum of weights, one for each word, so that its attributions are known."""
 
 import zlib
 from dataclasses import dataclass, field, replace
@@ -47,23 +47,17 @@ def total(texts):
 
 
 @dataclass(frozen=True)
-class Bag(TextSource):
-    """A black box whose log-odds of its last label against each other one are the sum of its words' weights.
+class WordBag(TextSource):
+    """A black box whose log-odds of its last label against each other one are the sum of its words' weights."""
 
-    Attributes:
-        said: its labels, the last of which the weights speak for.
-        turned: it gives its labels the other way round.
-        asked: every text that it was shown.
-    """
-
-    said: tuple[str, ...] = ("non-entailment", "entailment")
-    turned: bool = False
-    asked: list = field(default_factory=list, compare=False)
+    names: tuple[str, ...] = ("non-entailment", "entailment")
+    turned: bool = False  # it gives its labels the other way round
+    texts: list = field(default_factory=list, compare=False)  # every text that it was shown
     libraries = ("numpy", "no-such-package")
 
     def labels(self):
         """In the order of the probabilities."""
-        return self.said[::-1] if self.turned else self.said
+        return self.names[::-1] if self.turned else self.names
 
     def content(self):
         """All bags are one model."""
@@ -71,8 +65,8 @@ class Bag(TextSource):
 
     def probabilities(self, texts):
         """(R, L)."""
-        self.asked.extend(texts)
-        odds = np.exp([[0.0] * (len(self.said) - 1) + [total(segments)] for segments in texts])
+        self.texts.extend(texts)
+        odds = np.exp([[0.0] * (len(self.names) - 1) + [total(segments)] for segments in texts])
         return (odds / odds.sum(axis=1, keepdims=True))[:, :: -1 if self.turned else 1]
 
 
@@ -82,7 +76,7 @@ def opened(bag, task=TASK):
 
 
 def predicted(bag, examples, task=TASK):
-    """(N, C) what it answers."""
+    """(N, C) probabilities of a bag."""
     return np.concatenate([block.probs for block in opened(bag, task).predict(examples, lambda done: None)])
 
 
@@ -93,7 +87,7 @@ def weights_of(example):
 
 def test_a_black_box_answers_with_words_hidden():
     """So it has every method that hides words, and none that wants embeddings."""
-    model = opened(Bag("bag"))
+    model = opened(WordBag("bag"))
     assert is_perturbed(model)
     assert not is_embedded(model)
 
@@ -101,49 +95,51 @@ def test_a_black_box_answers_with_words_hidden():
 @pytest.mark.parametrize("line", LINES)
 def test_a_word_scores_its_weight(line):
     """Exactly, wherever it stands and however often: SHAP and occlusion are sums and differences of log-odds."""
-    for example, row in zip(EXAMPLES, attribute(opened(Bag("bag")), EXAMPLES, line), strict=True):
+    for example, row in zip(EXAMPLES, attribute(opened(WordBag("bag")), EXAMPLES, line), strict=True):
         np.testing.assert_allclose(row.scores, weights_of(example), atol=1e-12)
         np.testing.assert_allclose(row.word_scores, weights_of(example), atol=1e-12)
 
 
 def test_lime_comes_near_a_words_weight():
-    """Its regression is on the true function; what is left is the ridge."""
-    exact = list(attribute(opened(Bag("bag")), EXAMPLES, "lime:hide=remove,samples=200,ridge=1e-6"))
-    usual = list(attribute(opened(Bag("bag")), EXAMPLES, "lime:hide=remove"))
-    for example, row, other in zip(EXAMPLES, exact, usual, strict=True):
+    """The regression is on the true function; what is left is the ridge."""
+    exact = list(attribute(opened(WordBag("bag")), EXAMPLES, "lime:hide=remove,samples=200,ridge=1e-6"))
+    usual = list(attribute(opened(WordBag("bag")), EXAMPLES, "lime:hide=remove"))
+    for example, row, usual_row in zip(EXAMPLES, exact, usual, strict=True):
         np.testing.assert_allclose(row.scores, weights_of(example), atol=1e-5)
-        np.testing.assert_allclose(other.scores, weights_of(example), atol=0.2)
+        np.testing.assert_allclose(usual_row.scores, weights_of(example), atol=0.2)
 
 
 def test_tokens_are_words():
-    """They lie where the example's words do; no token is special."""
-    for example, row in zip(EXAMPLES, attribute(opened(Bag("bag")), EXAMPLES, LINES[0]), strict=True):
+    """Tokens lie where the example's words do; no token is special."""
+    for example, row in zip(EXAMPLES, attribute(opened(WordBag("bag")), EXAMPLES, LINES[0]), strict=True):
         assert row.tokens == tuple(map(example.text, example.words))
         assert row.word.tolist() == list(range(len(example.words)))
-        found = zip(row.segment.tolist(), row.offsets.tolist(), strict=True)
-        assert [Span(segment, *offsets) for segment, offsets in found] == list(example.words)
+        spans = zip(row.segment.tolist(), row.offsets.tolist(), strict=True)
+        assert [Span(segment, *offsets) for segment, offsets in spans] == list(example.words)
 
 
 @pytest.mark.parametrize("line", LINES)
 def test_the_probabilities_of_a_row_are_the_answers(line):
     """A factor and a baseline see the same numbers, whichever way they were asked for."""
-    rows = list(attribute(opened(Bag("bag")), EXAMPLES, line))
+    rows = list(attribute(opened(WordBag("bag")), EXAMPLES, line))
     odds = np.exp([total(example.segments) for example in EXAMPLES])
-    np.testing.assert_allclose(predicted(Bag("bag"), EXAMPLES)[:, 1], odds / (1 + odds), rtol=1e-12)
-    np.testing.assert_array_equal([row.probs for row in rows], predicted(Bag("bag"), EXAMPLES))
+    np.testing.assert_allclose(predicted(WordBag("bag"), EXAMPLES)[:, 1], odds / (1 + odds), rtol=1e-12)
+    np.testing.assert_array_equal([row.probs for row in rows], predicted(WordBag("bag"), EXAMPLES))
 
 
 def test_labels_are_put_in_the_tasks_order():
     """By their names, whatever their order is in the model; nothing else changes."""
-    as_it_is, turned = Bag("bag"), Bag("bag", turned=True)
+    as_it_is, turned = WordBag("bag"), WordBag("bag", turned=True)
     np.testing.assert_array_equal(predicted(turned, EXAMPLES), predicted(as_it_is, EXAMPLES))
-    for row, other in zip(*(attribute(opened(bag), EXAMPLES, LINES[0]) for bag in (as_it_is, turned)), strict=True):
-        np.testing.assert_array_equal(row.scores, other.scores)
+    for row, turned_row in zip(
+        *(attribute(opened(bag), EXAMPLES, LINES[0]) for bag in (as_it_is, turned)), strict=True
+    ):
+        np.testing.assert_array_equal(row.scores, turned_row.scores)
 
 
 def test_labels_that_mean_one_add_up():
     """Neutral and contradiction are both non-entailment: log-odds are those of the sum, less a constant."""
-    bag = Bag("bag", ("neutral", "contradiction", "entailment"))
+    bag = WordBag("bag", ("neutral", "contradiction", "entailment"))
     odds = np.exp([total(example.segments) for example in EXAMPLES])
     np.testing.assert_allclose(predicted(bag, EXAMPLES)[:, 1], odds / (2 + odds), rtol=1e-12)
     for example, row in zip(EXAMPLES, attribute(opened(bag), EXAMPLES, LINES[0]), strict=True):
@@ -153,7 +149,7 @@ def test_labels_that_mean_one_add_up():
 @pytest.mark.parametrize("turned", [False, True])
 def test_there_may_be_three_classes(turned):
     """The margin of the class that the weights speak for is still their sum, and that of another is another."""
-    bag = opened(Bag("bag", THREE.labels, turned), THREE)
+    bag = opened(WordBag("bag", THREE.labels, turned), THREE)
     for example, row in zip(EXAMPLES, attribute(bag, EXAMPLES, f"{LINES[0]},target=2"), strict=True):
         np.testing.assert_allclose(row.scores, weights_of(example), atol=1e-12)
         assert row.probs.shape == (3,)
@@ -165,13 +161,13 @@ def test_there_may_be_three_classes(turned):
 @tried(text=" Well, 'tis  the\u0301 rock-'n'-roll (3.5)\n", hidden=range(0, 12, 2))
 @given(st.text(alphabet="ab_-'’. ,\n\t\u0301\u200d漢(é"), st.sets(st.integers(0, 20)))
 def test_what_is_left_are_the_other_words(text, hidden):
-    """They are the same words still, in the same order; a text that loses none is as it was."""
+    """The other words stay in their order; a text that loses none is as it was."""
     words = split_words(text)
-    seen = [number not in hidden for number in range(len(words))]
-    found = remove_words(text, words, seen)
-    kept = [text[a:b] for (a, b), shown in zip(words, seen, strict=True) if shown]
-    assert [found[a:b] for a, b in split_words(found)] == kept
-    assert found == (text if all(seen) else found.strip())
+    visible = [number not in hidden for number in range(len(words))]
+    left = remove_words(text, words, visible)
+    expected = [text[a:b] for (a, b), is_visible in zip(words, visible, strict=True) if is_visible]
+    assert [left[a:b] for a, b in split_words(left)] == expected
+    assert left == (text if all(visible) else left.strip())
 
 
 @pytest.mark.parametrize(
@@ -196,39 +192,39 @@ def test_white_space_goes_by_one_rule(hidden, expected):
 
 def test_equal_texts_are_asked_once():
     """Of the 32 sets of five words that are one word, six texts are different."""
-    bag = Bag("bag")
+    bag = WordBag("bag")
     (row,) = attribute(opened(bag), [Example("a", ("the the the the the",), 0)], LINES[1])
     assert row.effort == 32
-    assert sorted(bag.asked) == sorted((" ".join(["the"] * count),) for count in range(6))
+    assert sorted(bag.texts) == sorted((" ".join(["the"] * count),) for count in range(6))
 
 
 def test_nothing_but_texts_is_shown():
     """A black box cannot look at an example's label, its marks or its id."""
-    bag = Bag("bag")
+    bag = WordBag("bag")
     predicted(bag, EXAMPLES)
-    assert bag.asked == list(dict.fromkeys(example.segments for example in EXAMPLES))
+    assert bag.texts == list(dict.fromkeys(example.segments for example in EXAMPLES))
 
 
 def test_answers_come_in_blocks():
-    """What is done is told as it is done; of no examples there is no block."""
-    told = []
+    """Progress is told as it is made; of no examples there is no block."""
+    counts = []
     many = [replace(EXAMPLES[0], segments=(f"the {number}",)) for number in range(600)]
-    blocks = list(opened(Bag("bag")).predict(many, told.append))
-    assert [len(block) for block in blocks] == told == [256, 256, 88]
+    blocks = list(opened(WordBag("bag")).predict(many, counts.append))
+    assert [len(block) for block in blocks] == counts == [256, 256, 88]
     np.testing.assert_array_equal(np.concatenate([block.probs for block in blocks])[::100],
-                                  predicted(Bag("bag"), many[::100]))  # fmt: skip
-    assert list(opened(Bag("bag")).predict([], told.append)) == []
+                                  predicted(WordBag("bag"), many[::100]))  # fmt: skip
+    assert list(opened(WordBag("bag")).predict([], counts.append)) == []
 
 
 def test_every_example_is_told_of_once():
     """Progress of an attribution adds up to the number of examples."""
-    told = []
-    list(attribute(opened(Bag("bag")), EXAMPLES, LINES[0], told.append))
-    assert sum(told) == len(EXAMPLES)
+    counts = []
+    list(attribute(opened(WordBag("bag")), EXAMPLES, LINES[0], counts.append))
+    assert sum(counts) == len(EXAMPLES)
 
 
 @dataclass(frozen=True)
-class Given(Bag):
+class FixedAnswer(WordBag):
     """A black box that gives what it is told to."""
 
     answer: object = None
@@ -241,8 +237,8 @@ class Given(Bag):
 
 
 def test_a_probability_of_0_has_a_logarithm():
-    """It counts as the least there is: log-odds are finite, and bounded."""
-    model = opened(Given("sure", answer=(0.0, 1.0)))
+    """A probability of 0 counts as the least there is: log-odds are finite, and bounded."""
+    model = opened(FixedAnswer("sure", answer=(0.0, 1.0)))
     (row,) = attribute(model, [replace(EXAMPLES[0], segments=("the",))], LINES[0])
     assert row.scores.tolist() == [0.0]
     encodings = list(model.encodings(EXAMPLES[:1]))
@@ -265,19 +261,18 @@ def test_a_probability_of_0_has_a_logarithm():
 def test_what_are_no_probabilities_fails_the_model(answer, value):
     """In one line, as any model that cannot be run: the others go on."""
     with refuses(ModelError, place="g") as caught:
-        predicted(Given("g", answer=answer), EXAMPLES[:1])
+        predicted(FixedAnswer("g", answer=answer), EXAMPLES[:1])
     np.testing.assert_equal(caught.value.value, value)
     assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("said", "value"),
-    [(("no", "entailment"), "no"), ((0, 1), "0"), (("neutral", "contradiction"), "entailment")],
+    ("names", "value"), [(("no", "entailment"), "no"), ((0, 1), "0"), (("neutral", "contradiction"), "entailment")]
 )
-def test_labels_are_the_tasks(said, value):
+def test_labels_are_the_tasks(names, value):
     """A label is known by its name; none is guessed by its place."""
     with refuses(LabelError, value=value, place="bag"):
-        opened(Bag("bag", said))
+        opened(WordBag("bag", names))
 
 
 @pytest.mark.parametrize(
@@ -290,33 +285,33 @@ def test_labels_are_the_tasks(said, value):
     ],
 )
 def test_what_it_can_be_asked_is_said(line, allowed):
-    """Where the settings are another model's, the error names those that a black box can be run with."""
+    """The error names the settings that a black box can be run with."""
     with refuses(ModelError, option="attribution", value=line.partition(":")[0], allowed=allowed, place="bag"):
-        attribute(opened(Bag("bag")), EXAMPLES, line)
+        attribute(opened(WordBag("bag")), EXAMPLES, line)
 
 
 def test_a_source_says_what_it_is():
     """A name and three answers are enough; what it is known by holds no name."""
-    bag = Bag("bag")
+    bag = WordBag("bag")
     stated = bag.inspect(ResourceCache())
     assert (stated.source, stated.labels, stated.trouble) == (bag, TASK.labels, "")
     assert (bag.family, bag.place, bag.shares, bag.precomputed) == ("", "bag", "", False)
-    known = bag.identity(TASK, Machine(), ResourceCache())
-    assert known == {
+    identity = bag.identity(TASK, Machine(), ResourceCache())
+    assert identity == {
         "content": "weights",
         "labels": ["non-entailment", "entailment"],
         "texts": REVISION,
         "versions": {"numpy": np.__version__, "no-such-package": None},
     }
-    assert replace(bag, name="other").identity(TASK, Machine("cuda"), ResourceCache()) == known
-    assert replace(bag, turned=True).identity(TASK, Machine(), ResourceCache()) != known
-    assert replace(bag, said=(0, 1)).identity(TASK, Machine(), ResourceCache())["labels"] == ["0", "1"]
+    assert replace(bag, name="other").identity(TASK, Machine("cuda"), ResourceCache()) == identity
+    assert replace(bag, turned=True).identity(TASK, Machine(), ResourceCache()) != identity
+    assert replace(bag, names=(0, 1)).identity(TASK, Machine(), ResourceCache())["labels"] == ["0", "1"]
 
 
 def test_a_source_that_cannot_be_read_says_so():
     """Trouble is stated, and not raised: the other models go on."""
 
-    class Lost(Bag):
+    class Lost(WordBag):
         def labels(self):
             raise ModelError("lost")
 
@@ -324,25 +319,25 @@ def test_a_source_that_cannot_be_read_says_so():
 
 
 def test_a_source_goes_to_another_process():
-    """It is a record: what arrives is equal, and answers alike."""
-    bag = Bag("bag", turned=True)
+    """A source is a record: what arrives is equal, and answers alike."""
+    bag = WordBag("bag", turned=True)
     arrived = ForkingPickler.loads(ForkingPickler.dumps(bag))
     assert arrived == bag
     np.testing.assert_array_equal(predicted(arrived, EXAMPLES), predicted(bag, EXAMPLES))
 
 
 def test_two_sources_of_one_name_are_refused():
-    """They lie nowhere, so their names are what tells them apart."""
+    """Sources lie nowhere, so their names are what tells them apart."""
     with refuses(UsageError, option="models", place="bag"):
-        load([Bag("bag"), Bag("bag", turned=True)])
+        load([WordBag("bag"), WordBag("bag", turned=True)])
 
 
 @dataclass(frozen=True)
-class Against(Bag):
+class Against(WordBag):
     """A bag whose weights speak for the other label."""
 
     def content(self):
-        """It is another model."""
+        """A bag that speaks for the other label is another model."""
         return "weights, turned round"
 
     def probabilities(self, texts):
@@ -355,14 +350,14 @@ def test_the_store_gives_back_what_was_computed(tmp_path):
     few = sets.load("hans-sub", limit=8)
 
     def ranked(runtime):
-        bags = Bag("bag"), Against("against")
-        found = rank(bags, few, probe=3, evidence=Evidence(LINES[0], methods=()), runtime=runtime)
-        return found, sum(len(bag.asked) for bag in bags)
+        bags = WordBag("bag"), Against("against")
+        ranking = rank(bags, few, probe=3, evidence=Evidence(LINES[0], methods=()), runtime=runtime)
+        return ranking, sum(len(bag.texts) for bag in bags)
 
     runs = [ranked(Runtime(store=place)) for place in (None, tmp_path, tmp_path)]
-    assert [asked > 0 for _, asked in runs] == [True, True, False]
+    assert [count > 0 for _, count in runs] == [True, True, False]
     assert not runs[0][0].header.failures
-    tables = [found.table for found, _ in runs]
+    tables = [ranking.table for ranking, _ in runs]
     for table in tables[1:]:
         np.testing.assert_array_equal(table.values, tables[0].values)
     names = [method.name for method in tables[0].methods]
@@ -370,8 +365,8 @@ def test_the_store_gives_back_what_was_computed(tmp_path):
         scores = np.array(weights_of(example))
         second = np.array([word.segment == 1 for word in example.words])
         expected = scores[~second].sum() - scores[second].sum()
-        found = tables[0].values[:, names.index("SUM-DIFF"), number]
-        np.testing.assert_allclose(found, [expected, -expected], atol=1e-9)
+        differences = tables[0].values[:, names.index("SUM-DIFF"), number]
+        np.testing.assert_allclose(differences, [expected, -expected], atol=1e-9)
 
 
 @pytest.mark.more
@@ -379,31 +374,22 @@ def test_the_store_gives_back_what_was_computed(tmp_path):
 def test_it_is_ranked_beside_checkpoints(line):
     """Both kinds can leave words out; what one of them cannot do leaves only that one out."""
     few = sets.load("hans-sub", limit=6)
-    models = [*load(["hans-sub-mini"]).models[-2:], Bag("bag")]
-    found = rank(models, few, probe=3, evidence=Evidence(line, methods=()))
-    assert not found.header.failures
-    assert {model.name for model in found.evaluation.models} == {"inoc-1600", "inoc-4000", "bag"}
-    found = rank(
-        [load(["hans-sub-mini"]).models[0], *models],
-        few,
-        probe=3,
-        evidence=Evidence(line.replace("remove", "pad"), methods=()),
-    )
-    assert dict(found.header.failures) == {
-        "bag": f"bag has no pad token to hide words behind; set `attribution` to `{line.partition(',')[0]}`"
-    }
-    assert len(found.evaluation.models) == 3
+    models = [*load(["hans-sub-mini"]).models[-2:], WordBag("bag")]
+    ranking = rank(models, few, probe=3, evidence=Evidence(line, methods=()))
+    assert not ranking.header.failures
+    assert {model.name for model in ranking.evaluation.models} == {"inoc-1600", "inoc-4000", "bag"}
+    models = [load(["hans-sub-mini"]).models[0], *models]
+    ranking = rank(models, few, probe=3, evidence=Evidence(line.replace("remove", "pad"), methods=()))
+    message = f"bag has no pad token to hide words behind; set `attribution` to `{line.partition(',')[0]}`"
+    assert dict(ranking.header.failures) == {"bag": message}
+    assert len(ranking.evaluation.models) == 3
 
 
 def test_it_is_chosen_between_by_its_own_labels():
     """Rows of no task that is known are those of the labels that black boxes name."""
-    rows = [
-        {"text": text, "label": label} for text, label in zip(("ran", "the old", "actor", "judge"), "xyxy", strict=True)
-    ]
-    found = decide(
-        [Bag("bag", ("x", "y")), Against("against", ("x", "y"))],
-        rows,
-        evidence=Evidence("occlusion:hide=remove"),
-    )
-    assert not found.header.failures
-    assert sum(model.p_best for model in found.decision.models) == pytest.approx(1)
+    texts = ("ran", "the old", "actor", "judge")
+    rows = [{"text": text, "label": label} for text, label in zip(texts, "xyxy", strict=True)]
+    bags = [WordBag("bag", ("x", "y")), Against("against", ("x", "y"))]
+    ranking = decide(bags, rows, evidence=Evidence("occlusion:hide=remove"))
+    assert not ranking.header.failures
+    assert sum(model.p_best for model in ranking.decision.models) == pytest.approx(1)

@@ -15,9 +15,9 @@ PROBS = np.array([[0.25, 0.75], [np.nan, np.nan], [1.0, 0.0]])
 STATE = np.array([ANSWERED, NO_ANSWER, ANSWERED])
 
 
-def same(one, other):
+def same(first, second):
     """Equal to the last bit."""
-    return one.probs.tobytes() == other.probs.tobytes() and one.state.tolist() == other.state.tolist()
+    return first.probs.tobytes() == second.probs.tobytes() and first.state.tolist() == second.state.tolist()
 
 
 def test_answers_say_whether_they_were_given():
@@ -52,21 +52,21 @@ def test_answers_stay_what_they_are():
 
 
 def test_the_four_states_are_four():
-    """They are kept as numbers, which must stay what they are."""
+    """The states are saved as numbers, which must stay what they are."""
     assert (ANSWERED, NO_ANSWER, ERROR, MISSING) == (0, 1, 2, 3)
 
 
 @given(arrays(np.float64, st.tuples(st.integers(1, 6), st.integers(1, 3)), elements=st.floats(0, 1)), st.data())
-def test_parts_and_blocks_are_rows_of_the_whole(probs, data):
+def test_parts_and_blocks_are_rows_of_the_whole(probs, drawing):
     """A part is its rows one by one, in its order; blocks joined are the whole again, as are columns."""
-    whole = ClassProbabilities(probs.copy())
-    places = data.draw(st.lists(st.integers(0, len(probs) - 1)))
-    assert [row.tolist() for row in whole.part(places).probs] == [probs[at].tolist() for at in places]
-    cut = data.draw(st.integers(1, len(probs)))
-    blocks = [whole.part(range(start, min(start + cut, len(probs)))) for start in range(0, len(probs), cut)]
-    assert same(ClassProbabilities.joined(blocks), whole)
-    assert same(ClassProbabilities.of_columns(whole.columns()), whole)
-    assert [int(np.argmax(row)) for row in probs] == whole.predicted.tolist()
+    answers = ClassProbabilities(probs.copy())
+    places = drawing.draw(st.lists(st.integers(0, len(probs) - 1)))
+    assert [row.tolist() for row in answers.part(places).probs] == [probs[place].tolist() for place in places]
+    cut = drawing.draw(st.integers(1, len(probs)))
+    blocks = [answers.part(range(start, min(start + cut, len(probs)))) for start in range(0, len(probs), cut)]
+    assert same(ClassProbabilities.joined(blocks), answers)
+    assert same(ClassProbabilities.of_columns(answers.columns()), answers)
+    assert [int(np.argmax(row)) for row in probs] == answers.predicted.tolist()
 
 
 TASK = ClassificationTask("nli", ("no", "yes"), {"no": ("neutral", "contradiction")}, shortcut=1)
@@ -99,17 +99,17 @@ def test_what_was_asked_for_and_not_answered_is_wrong(state, label, outcome):
 
 
 @given(arrays(np.float64, st.tuples(st.integers(1, 6), st.just(3)), elements=st.floats(0, 1)), st.data())
-def test_outcomes_are_those_of_a_loop(probs, data):
+def test_outcomes_are_those_of_a_loop(probs, drawing):
     """On any rows, in any states."""
     task = ClassificationTask("three", ("a", "b", "c"))
-    labels = data.draw(st.lists(st.integers(-1, 2), min_size=len(probs), max_size=len(probs)))
-    state = data.draw(st.lists(st.integers(0, 3), min_size=len(probs), max_size=len(probs)))
-    found = task.outcomes(ClassProbabilities(probs.copy(), np.array(state)), examples(*labels))
-    for row, label, one, outcome in zip(probs.tolist(), labels, state, found.tolist(), strict=True):
-        if label < 0 or one in (ERROR, MISSING):
+    labels = drawing.draw(st.lists(st.integers(-1, 2), min_size=len(probs), max_size=len(probs)))
+    state = drawing.draw(st.lists(st.integers(0, 3), min_size=len(probs), max_size=len(probs)))
+    outcomes = task.outcomes(ClassProbabilities(probs.copy(), np.array(state)), examples(*labels))
+    for row, label, answered, outcome in zip(probs.tolist(), labels, state, outcomes.tolist(), strict=True):
+        if label < 0 or answered in (ERROR, MISSING):
             assert np.isnan(outcome)
         else:
-            assert outcome == (one == ANSWERED and row.index(max(row)) == label)
+            assert outcome == (answered == ANSWERED and row.index(max(row)) == label)
 
 
 def test_only_classes_are_judged_by_labels():
@@ -122,14 +122,14 @@ def test_only_classes_are_judged_by_labels():
 
 
 def test_the_identity_of_a_task_is_its_labels_and_what_else_they_are_called():
-    """Their order counts, that of aliases does not; what the shortcut speaks for changes no answer."""
+    """The order of labels counts, that of aliases and the shortcut do not."""
     turned = ClassificationTask("nli", ("no", "yes"), {"no": ("contradiction", "neutral")})
     assert TASK.identity() == turned.identity() == {"labels": [["no", ["contradiction", "neutral"]], ["yes", []]]}
     assert ClassificationTask("nli", ("yes", "no")).identity() != ClassificationTask("nli", ("no", "yes")).identity()
 
 
 def test_an_answer_that_is_not_given_predicts_nothing():
-    """It has no probabilities, is right of no label, and stands for none."""
+    """No answer has no probabilities, is right of no label, and stands for none."""
     answers = ClassProbabilities(np.array([[np.nan, np.nan], [0.2, 0.8]]), np.array([NO_ANSWER, ANSWERED]))
     assert answers.predicted.tolist() == [-1, 1]
     rows = [Example("a", ("x",), 0), Example("b", ("y",), 1)]

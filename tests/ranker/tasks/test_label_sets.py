@@ -21,16 +21,16 @@ from ranker.tasks.named import value_task
 LABELS = ("anger", "fear", "joy", "love", "sadness")
 
 MEANS = {
-    "samples-f1": lambda true, given: theirs.f1_score(true, given, average="samples", zero_division=1.0),
-    "jaccard": lambda true, given: theirs.jaccard_score(true, given, average="samples", zero_division=1.0),
+    "samples-f1": lambda true, answered: theirs.f1_score(true, answered, average="samples", zero_division=1.0),
+    "jaccard": lambda true, answered: theirs.jaccard_score(true, answered, average="samples", zero_division=1.0),
     "exact-match": theirs.accuracy_score,
-    "1-hamming": lambda true, given: 1 - theirs.hamming_loss(true, given),
+    "1-hamming": lambda true, answered: 1 - theirs.hamming_loss(true, answered),
 }
 OF_SETS = {
-    "micro-f1": lambda true, given: theirs.f1_score(true, given, average="micro", zero_division=0.0),
-    "macro-f1": lambda true, given: theirs.f1_score(true, given, average="macro", zero_division=np.nan),
-    "weighted-f1": lambda true, given: theirs.f1_score(true, given, average="weighted", zero_division=0.0),
-    "f1:love": lambda true, given: theirs.f1_score(true[:, 3], given[:, 3], zero_division=0.0),
+    "micro-f1": lambda true, answered: theirs.f1_score(true, answered, average="micro", zero_division=0.0),
+    "macro-f1": lambda true, answered: theirs.f1_score(true, answered, average="macro", zero_division=np.nan),
+    "weighted-f1": lambda true, answered: theirs.f1_score(true, answered, average="weighted", zero_division=0.0),
+    "f1:love": lambda true, answered: theirs.f1_score(true[:, 3], answered[:, 3], zero_division=0.0),
 }
 
 
@@ -38,9 +38,9 @@ def drawn(seed):
     """Random sets: (N, L) indicators of targets and of answers, and the sets."""
     rng = np.random.default_rng(seed)
     rows, share = int(rng.integers(1, 12)), rng.random()
-    true, given = (rng.random((2, rows, len(LABELS))) < share).astype(int)
-    sets = [[tuple(np.array(LABELS)[row > 0].tolist()) for row in matrix] for matrix in (true, given)]
-    return true, given, *sets
+    true, answered = (rng.random((2, rows, len(LABELS))) < share).astype(int)
+    sets = [[tuple(np.array(LABELS)[row > 0].tolist()) for row in matrix] for matrix in (true, answered)]
+    return true, answered, *sets
 
 
 @pytest.mark.more
@@ -48,26 +48,26 @@ def drawn(seed):
 @given(st.integers(0, 2**32 - 1))
 def test_metrics_are_those_of_scikit_learn(seed):
     """Two empty sets are right, and a label that nobody has counts for no mean."""
-    true, given, targets, answers = drawn(seed)
+    true, answered, targets, answers = drawn(seed)
     task = LabelSetTask("moods", possible=LABELS)
     rows = [Example(str(n), ("",), target) for n, target in enumerate(targets)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # scikit-learn's, of labels without a row
         for name, expected in MEANS.items():
-            found = task.judged_by(name).outcomes(task.predictions(answers), rows).mean()
-            assert found == pytest.approx(expected(true, given), abs=1e-12), name
+            value = task.judged_by(name).outcomes(task.predictions(answers), rows).mean()
+            assert value == pytest.approx(expected(true, answered), abs=1e-12), name
         for name, expected in OF_SETS.items():
             metric = task.metric_named(name)
-            found = float(metric.value(metric.statistics(answers, targets).mean(axis=0)))
-            assert found == pytest.approx(np.nan_to_num(expected(true, given)), abs=1e-12), name
+            value = float(metric.value(metric.statistics(answers, targets).mean(axis=0)))
+            assert value == pytest.approx(np.nan_to_num(expected(true, answered)), abs=1e-12), name
         by_label = task.by_label(answers, targets)
         for place, label in enumerate(LABELS):
-            f1 = theirs.f1_score(true[:, place], given[:, place], zero_division=0.0)
+            f1 = theirs.f1_score(true[:, place], answered[:, place], zero_division=0.0)
             assert by_label[label] == (true[:, place].sum(), pytest.approx(f1, abs=1e-12))
 
 
 def test_an_answer_that_was_not_given_is_an_empty_set():
-    """It is right where the row has no label, and counts for nothing else."""
+    """No answer is right where the row has no label, and counts for nothing else."""
     task = LabelSetTask("moods", possible=LABELS)
     rows = [Example("1", ("",), ()), Example("2", ("",), ("joy",))]
     for name in MEANS:
@@ -79,14 +79,14 @@ def test_an_answer_that_was_not_given_is_an_empty_set():
 
 
 def test_labels_that_no_row_has_are_wrong():
-    """For micro-F1 as for each row; the mean over labels is over those of the rows. Both kinds of labels are noted."""
+    """Micro-F1 and rows count them, the mean over labels is over those of the rows, and both kinds are noted."""
     task = LabelSetTask("moods", possible=("joy", "love"))
     answers, targets = [("joy", "zeal")], [("joy",)]
-    value = {name: task.metric_named(name) for name in ("micro-f1", "macro-f1")}
-    found = {
-        name: float(metric.value(metric.statistics(answers, targets).mean(axis=0))) for name, metric in value.items()
+    metrics = {name: task.metric_named(name) for name in ("micro-f1", "macro-f1")}
+    values = {
+        name: float(metric.value(metric.statistics(answers, targets).mean(axis=0))) for name, metric in metrics.items()
     }
-    assert found == {"micro-f1": pytest.approx(2 / 3), "macro-f1": 1.0}
+    assert values == {"micro-f1": pytest.approx(2 / 3), "macro-f1": 1.0}
     assert task.outcome(*answers, *targets) == pytest.approx(2 / 3)
     assert task.judging_notes({"a": answers}, targets) == (
         "No row has these labels, which are wrong wherever they are answered: zeal.",
@@ -183,8 +183,8 @@ def write_forms():
         Path(f"{name}-objects.jsonl").write_text("\n".join(objects))
         Path(f"{name}-probabilities.csv").write_text(indicators(sets, 0.8, 0.1))
         write_parquet(Path(f"{name}.parquet"), sets, column)
-    both = [indicators(SAID[name], before=f"{name}/").splitlines() for name in SAID]
-    Path("wide.csv").write_text("\n".join(f"{a},{b.partition(',')[2]}" for a, b in zip(*both, strict=True)))
+    systems = [indicators(SAID[name], before=f"{name}/").splitlines() for name in SAID]
+    Path("wide.csv").write_text("\n".join(f"{a},{b.partition(',')[2]}" for a, b in zip(*systems, strict=True)))
 
 
 def write_parquet(path, sets, column):
@@ -218,19 +218,19 @@ FORMS = {
 @pytest.mark.parametrize("form", FORMS)
 def test_each_form_gives_the_same_numbers(folder, rank_models, form):
     """Rows and answers as lists, texts, objects and columns: six rows, one without a label; and F1 by label."""
-    rows, models, more = FORMS[form]
-    status, out, err = rank_models("--data", rows, "--models", *models, *TASK, *more, "--format", "json")
+    rows, models, options = FORMS[form]
+    status, out, err = rank_models("--data", rows, "--models", *models, *TASK, *options, "--format", "json")
     assert status == 0, err
     decision = json.loads(out)["decision"]
     true, good, poor = (
         np.array([[name in has for name in NAMES] for has in sets.values()]) for sets in (ROWS, *SAID.values())
     )
-    expected = [theirs.f1_score(true, given, average="micro") for given in (good, poor)]
+    expected = [theirs.f1_score(true, answered, average="micro") for answered in (good, poor)]
     assert [model["outcome"] for model in decision["models"]] == pytest.approx(expected, abs=1e-12)
     assert len(decision["rows"]) == 6
     by_label = {label["label"]: (label["rows"], [*label["f1"].values()]) for label in decision["labels"]}
     for place, name in enumerate(NAMES):
-        f1 = [theirs.f1_score(true[:, place], given[:, place], zero_division=0.0) for given in (good, poor)]
+        f1 = [theirs.f1_score(true[:, place], answered[:, place], zero_division=0.0) for answered in (good, poor)]
         assert by_label[name] == (true[:, place].sum(), pytest.approx(f1, abs=1e-12))
 
 
@@ -261,7 +261,7 @@ def test_a_pool_and_metrics(folder, rank_models):
 
 
 @pytest.mark.parametrize(
-    ("changes", "more", "text"),
+    ("changes", "options", "text"),
     [
         ({"rows.csv": "id,text,label\n1,Text 1.,joy;love\n"}, [], "it may hold several labels: `--separator ';'`"),
         ({"rows.csv": "id,text,label\n1,Text 1.,joy|joy\n"}, ["--separator", "|"], "the label 'joy' stands twice"),
@@ -269,11 +269,11 @@ def test_a_pool_and_metrics(folder, rank_models):
         ({}, ["--separator", ";", "--metric", "auc"], "there is no metric of label-sets 'auc'"),
     ],
 )  # fmt: skip
-def test_hostile_files_are_refused_in_a_line(folder, rank_models, changes, more, text):
+def test_hostile_files_are_refused_in_a_line(folder, rank_models, changes, options, text):
     """Cells that may hold several labels, a label twice, and options that are wrong."""
     for name, content in changes.items():
         Path(name).write_text(content)
-    status, out, err = rank_models("--data", "rows.csv", "--models", "good.csv", "poor.csv", *TASK, *more)
+    status, out, err = rank_models("--data", "rows.csv", "--models", "good.csv", "poor.csv", *TASK, *options)
     assert (status, text in " ".join(err.split())) == (2, True), err
 
 

@@ -24,9 +24,9 @@ def sklearn_value(name, answers, targets, weights):
     if name == "accuracy":
         return sklearn.metrics.accuracy_score(targets, answers, sample_weight=weights)
     if name.startswith("f1:"):
-        one = NAMES.index(name[3:])
+        place = NAMES.index(name[3:])
         return sklearn.metrics.f1_score(
-            targets, answers, labels=[one], average="macro", sample_weight=weights, zero_division=0
+            targets, answers, labels=[place], average="macro", sample_weight=weights, zero_division=0
         )
     if name.endswith("-f1"):
         return f1(average=name.removesuffix("-f1"))
@@ -65,10 +65,10 @@ def test_a_metric_of_labels_is_that_of_scikit_learn(name, table):
     answers, targets, weights = table
     metric = metric_named(name, NAMES)
     rows = metric.statistics(answers, targets)
-    for own in (np.ones(len(answers)), weights):
-        found = metric.value(np.average(rows, axis=0, weights=own))
-        assert found == pytest.approx(sklearn_value(name, answers, targets, own), abs=1e-9)
-        assert metric.range[0] <= found <= metric.range[1] + 1e-12
+    for row_weights in (np.ones(len(answers)), weights):
+        value = metric.value(np.average(rows, axis=0, weights=row_weights))
+        assert value == pytest.approx(sklearn_value(name, answers, targets, row_weights), abs=1e-9)
+        assert metric.range[0] <= value <= metric.range[1] + 1e-12
 
 
 def test_f1_is_of_the_positive_label():
@@ -103,11 +103,11 @@ def test_correlations_are_those_of_scipy(seed, rounded):
 
 @pytest.mark.parametrize("name", OF_LABELS)
 def test_an_answer_not_given_is_wrong(name):
-    """It is never better than a right answer, and no metric of labels is 1 with it."""
+    """No answer is never better than a right one, and no metric of labels is 1 with it."""
     metric = metric_named(name, NAMES)
     targets = np.array([0, 1, 2, 3, 2, 2])
     answers = np.where(np.arange(6) == 2, -1, targets)
-    right, silent = (metric.value(metric.statistics(one, targets).mean(axis=0)) for one in (targets, answers))
+    right, silent = (metric.value(metric.statistics(cells, targets).mean(axis=0)) for cells in (targets, answers))
     assert silent < right == pytest.approx(1.0)
 
 
@@ -118,8 +118,8 @@ def test_a_row_without_a_truth_has_no_statistics(name):
     answers, targets = np.array([0, 1, 3, 2, 0]), np.array([0, -1, 2, 2, -1])
     rows = metric.statistics(answers, targets)
     assert np.isnan(rows).all(axis=1).tolist() == [False, True, False, False, True]
-    known = targets >= 0
-    np.testing.assert_array_equal(rows[known], metric.statistics(answers[known], targets[known]))
+    labelled = targets >= 0
+    np.testing.assert_array_equal(rows[labelled], metric.statistics(answers[labelled], targets[labelled]))
 
 
 @pytest.mark.parametrize("name", [*OF_LABELS, "pearson", "spearman"])
@@ -144,11 +144,11 @@ def test_answers_that_are_all_the_same_have_no_correlation(name):
 def test_labels_that_are_numbers_stand_for_these():
     """Else, where somebody put them in order, for their places."""
     answers, targets = np.array([0, 1, 2]), np.array([2, 1, 1])
-    found = [
+    errors = [
         metric_named("mae", labels, ordered=True).statistics(answers, targets)[:, 0].tolist()
         for labels in (("1", "2", "10"), ("low", "middle", "high"))
     ]
-    assert found == [[9.0, 0.0, 8.0], [2.0, 0.0, 1.0]]
+    assert errors == [[9.0, 0.0, 8.0], [2.0, 0.0, 1.0]]
 
 
 @pytest.mark.parametrize(
@@ -157,13 +157,7 @@ def test_labels_that_are_numbers_stand_for_these():
         ("macrof1", NAMES, UnknownName, "", "macrof1"),
         ("f1:tow", NAMES, UnknownName, "", "tow"),
         ("f1:Yes", ("yes", "YES"), UnknownName, "", "Yes"),
-        (
-            "f1",
-            NAMES,
-            UsageError,
-            "metric",
-            "f1",
-        ),
+        ("f1", NAMES, UsageError, "metric", "f1"),
         ("f1", (), UsageError, "metric", "f1"),
         ("mcc", (), UsageError, "metric", "mcc"),
         ("mae", ("bad", "good"), UsageError, "metric", "mae"),
@@ -192,8 +186,8 @@ def test_a_correlation_takes_answers_on_another_scale():
     answers = targets + rng.normal(size=50)
     expected = scipy.stats.pearsonr(answers, targets).statistic
     for moved in (1e-3 * answers + 5, 1e6 * answers, answers + 5_000):
-        found = metric.value(metric.statistics(moved, targets).mean(axis=0))
-        assert found == pytest.approx(expected, abs=1e-7)
+        correlation = metric.value(metric.statistics(moved, targets).mean(axis=0))
+        assert correlation == pytest.approx(expected, abs=1e-7)
     with refuses(UsageError, option="metric"):
         metric.statistics(answers + 50_000, targets)
     assert metric.value(metric.statistics(np.full(50, 50_000.1), targets).mean(axis=0)) == 0
@@ -203,9 +197,9 @@ def test_numbers_of_two_models_can_be_exchanged_row_by_row():
     """A row's statistics are those of its answer, whichever model gave it."""
     rng = np.random.default_rng(0)
     metric, targets = metric_named("pearson"), rng.normal(size=50)
-    both = targets + rng.normal(size=(2, 50))
-    first, second = (metric.statistics(one, targets) for one in both)
-    exchanged = metric.statistics(np.where(np.arange(50) < 20, both[1], both[0]), targets)
+    answers = targets + rng.normal(size=(2, 50))
+    first, second = (metric.statistics(numbers, targets) for numbers in answers)
+    exchanged = metric.statistics(np.where(np.arange(50) < 20, answers[1], answers[0]), targets)
     np.testing.assert_allclose(exchanged, np.concatenate([second[:20], first[20:]]))
 
 
@@ -247,17 +241,17 @@ def test_metrics_are_those_of_torchmetrics(seed):
     rng = np.random.default_rng(seed)
     targets = rng.integers(4, size=60)
     answers = np.where(rng.random(60) < 0.6, targets, rng.integers(4, size=60))
-    both = torch.tensor(answers), torch.tensor(targets)
+    labels = torch.tensor(answers), torch.tensor(targets)
     reals = torch.tensor(answers, dtype=torch.float64), torch.tensor(targets, dtype=torch.float64)
     expected = {
-        "accuracy": classification.multiclass_accuracy(*both, 4, average="micro"),
-        "macro-f1": classification.multiclass_f1_score(*both, 4, average="macro"),
-        "micro-f1": classification.multiclass_f1_score(*both, 4, average="micro"),
-        "weighted-f1": classification.multiclass_f1_score(*both, 4, average="weighted"),
-        "f1:two": classification.multiclass_f1_score(*both, 4, average="none")[2],
-        "balanced-accuracy": classification.multiclass_accuracy(*both, 4, average="macro"),
-        "mcc": classification.multiclass_matthews_corrcoef(*both, 4),
-        "kappa": classification.multiclass_cohen_kappa(*both, 4),
+        "accuracy": classification.multiclass_accuracy(*labels, 4, average="micro"),
+        "macro-f1": classification.multiclass_f1_score(*labels, 4, average="macro"),
+        "micro-f1": classification.multiclass_f1_score(*labels, 4, average="micro"),
+        "weighted-f1": classification.multiclass_f1_score(*labels, 4, average="weighted"),
+        "f1:two": classification.multiclass_f1_score(*labels, 4, average="none")[2],
+        "balanced-accuracy": classification.multiclass_accuracy(*labels, 4, average="macro"),
+        "mcc": classification.multiclass_matthews_corrcoef(*labels, 4),
+        "kappa": classification.multiclass_cohen_kappa(*labels, 4),
         "pearson": regression.pearson_corrcoef(*reals),
         "spearman": regression.spearman_corrcoef(*reals),
         "mae": regression.mean_absolute_error(*reals),

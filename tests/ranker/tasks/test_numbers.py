@@ -18,16 +18,16 @@ TASK = NumberTask("number", 0, 5)
 def test_outcomes_and_metrics_are_those_of_scikit_learn_and_scipy():
     """In shares of the scale; correlations in no unit."""
     rng = np.random.default_rng(0)
-    true, given = rng.uniform(0, 5, 200), rng.uniform(0, 5, 200)
+    true, numbers = rng.uniform(0, 5, 200), rng.uniform(0, 5, 200)
     rows = [Example(str(n), ("a",), float(number)) for n, number in enumerate(true)]
-    answers = TASK.predictions(given.tolist())
-    assert TASK.outcomes(answers, rows).mean() == pytest.approx(1 - mean_absolute_error(true, given) / 5)
+    answers = TASK.predictions(numbers.tolist())
+    assert TASK.outcomes(answers, rows).mean() == pytest.approx(1 - mean_absolute_error(true, numbers) / 5)
     squared = TASK.judged_by("1-MSE").outcomes(answers, rows).mean()
-    assert squared == pytest.approx(1 - mean_squared_error(true, given) / 25)
+    assert squared == pytest.approx(1 - mean_squared_error(true, numbers) / 25)
     for name, theirs in (("pearson", stats.pearsonr), ("spearman", stats.spearmanr)):
         metric = TASK.metric_named(name)
-        found = metric.value(metric.statistics(*TASK.metric_inputs(answers, rows)).mean(axis=0))
-        assert float(found) == pytest.approx(theirs(true, given)[0], abs=1e-9)
+        correlation = metric.value(metric.statistics(*TASK.metric_inputs(answers, rows)).mean(axis=0))
+        assert float(correlation) == pytest.approx(theirs(true, numbers)[0], abs=1e-9)
 
 
 @pytest.mark.parametrize("cell", ["x", "6", -0.1, float("nan"), True, None, "inf"])
@@ -49,16 +49,18 @@ def test_a_task_of_numbers_needs_its_scale(tmp_path):
 
 
 def test_files_of_numbers_are_compared_and_cells_outside_the_scale_counted(tmp_path):
-    """They are no answers; in the rows themselves such a cell is an error."""
+    """Answers outside the scale are none; in the rows themselves such a cell is an error."""
     rows = tmp_path / "rows.csv"
     rows.write_text("id,text,label\na,one,1\nb,two,2.5\nc,three,4\nd,four,3\n")
     (tmp_path / "good.csv").write_text("id,prediction\na,1\nb,2.5\nc,4\nd,2\n")
     (tmp_path / "poor.csv").write_text("id,prediction\na,7\nb,2.5\nc,0\nd,3\n")
     models = [str(tmp_path / "good.csv"), str(tmp_path / "poor.csv")]
-    found = decide(models, RowsFile(rows, "number", scale=(0, 5)))
-    assert found.header.metric == "1-MAE"
-    assert {model.name: model.outcome for model in found.decision.models} == pytest.approx({"good": 0.95, "poor": 0.55})
-    assert any("1 cell is no answer to number" in note for note in found.notes)
+    ranking = decide(models, RowsFile(rows, "number", scale=(0, 5)))
+    assert ranking.header.metric == "1-MAE"
+    assert {model.name: model.outcome for model in ranking.decision.models} == pytest.approx(
+        {"good": 0.95, "poor": 0.55}
+    )
+    assert any("1 cell is no answer to number" in note for note in ranking.notes)
     rows.write_text("id,text,label\na,one,6\n")
     with refuses(DataError, option="label", value="6", place=f"{rows}, line 2"):
         labelled(rows, TASK)
@@ -69,8 +71,7 @@ def test_predictions_that_hardly_differ_are_named():
     task, labels = NumberTask("marks", 1, 5), [1.0, 5.0, 2.0, 4.0, 3.0, None]
     answers = {"flat": [3.0, 3.1, 3.0, 3.1, 3.0, 3.1], "wide": [1.0, 4.0, 2.0, 5.0, 3.0, None]}
     (note,) = task.judging_notes(answers, labels)
-    assert note.startswith(
-        "flat answers with nearly the same number on all rows (standard deviation 0.05, the labels' 1.41)"
-    )
+    opening = "flat answers with nearly the same number on all rows (standard deviation 0.05, the labels' 1.41)"
+    assert note.startswith(opening)
     assert task.judging_notes({name: of_model[:4] for name, of_model in answers.items()}, labels[:4]) == ()
     assert task.judging_notes({"wide": answers["wide"]}, labels) == ()

@@ -20,9 +20,9 @@ def rows(count):
     return [Example(str(n), ("x",), None) for n in range(count)]
 
 
-def same(one, other):
+def same(first, second):
     """Equal to the last bit, and with labels or without."""
-    ours, theirs = one.columns(), other.columns()
+    ours, theirs = first.columns(), second.columns()
     return list(ours) == list(theirs) and all(ours[name].tobytes() == theirs[name].tobytes() for name in ours)
 
 
@@ -41,19 +41,15 @@ def test_an_outcome_is_the_score_that_is_given():
     state = np.array([ANSWERED, ANSWERED, ANSWERED, NO_ANSWER, ERROR, MISSING])
     for unknown in (np.nan, 0.7):  # whatever stands where there is no answer
         answers = PrecomputedScores(np.array([0.0, 0.25, 1.0, unknown, unknown, unknown]), state)
-        found = TASK.outcomes(answers, rows(6))
-        assert np.array_equal(found, [0.0, 0.25, 1.0, 0.0, np.nan, np.nan], equal_nan=True)
+        outcomes = TASK.outcomes(answers, rows(6))
+        assert np.array_equal(outcomes, [0.0, 0.25, 1.0, 0.0, np.nan, np.nan], equal_nan=True)
 
 
 @given(scores())
 def test_every_outcome_is_in_its_range_or_unknown(answers):
     """Row by row: nan exactly for what failed or is missing."""
-    for outcome, state, value in zip(
-        TASK.outcomes(answers, rows(len(answers))).tolist(),
-        answers.state.tolist(),
-        answers.values.tolist(),
-        strict=True,
-    ):
+    outcomes = TASK.outcomes(answers, rows(len(answers))).tolist()
+    for outcome, state, value in zip(outcomes, answers.state.tolist(), answers.values.tolist(), strict=True):
         assert np.isnan(outcome) == (state in (ERROR, MISSING))
         if not np.isnan(outcome):
             assert outcome == (value if state == ANSWERED else 0.0)
@@ -98,29 +94,27 @@ def test_answers_stay_what_they_are():
 
 
 @given(scores(), st.data())
-def test_parts_and_blocks_are_rows_of_the_whole(whole, data):
+def test_parts_and_blocks_are_rows_of_the_whole(answers, drawing):
     """A part is its rows one by one, in its order; blocks joined are the whole again."""
-    places = data.draw(st.lists(st.integers(0, len(whole) - 1)))
-    part = whole.part(places)
+    places = drawing.draw(st.lists(st.integers(0, len(answers) - 1)))
+    part = answers.part(places)
     assert len(part) == len(places)
-    assert part.state.tolist() == [whole.state[at] for at in places]
-    assert part.values.tobytes() == np.array([whole.values[at] for at in places], dtype=float).tobytes()
-    if whole.probs is None:
+    assert part.state.tolist() == [answers.state[place] for place in places]
+    assert part.values.tobytes() == np.array([answers.values[place] for place in places], dtype=float).tobytes()
+    if answers.probs is None:
         assert part.probs is None
     else:
-        assert part.probs.tolist() == [whole.probs[at].tolist() for at in places]
-    cut = data.draw(st.integers(1, len(whole)))
-    blocks = [whole.part(range(start, min(start + cut, len(whole)))) for start in range(0, len(whole), cut)]
-    assert same(PrecomputedScores.joined(blocks), whole)
-    assert same(PrecomputedScores(**whole.columns()), whole)
+        assert part.probs.tolist() == [answers.probs[place].tolist() for place in places]
+    cut = drawing.draw(st.integers(1, len(answers)))
+    blocks = [answers.part(range(start, min(start + cut, len(answers)))) for start in range(0, len(answers), cut)]
+    assert same(PrecomputedScores.joined(blocks), answers)
+    assert same(PrecomputedScores(**answers.columns()), answers)
 
 
 def test_labels_are_those_of_all_blocks_or_of_none():
-    """Where one block has no probabilities, nothing would stand in its rows."""
-    bare, labelled = (
-        PrecomputedScores(ONE.copy(), ANSWER.copy()),
-        PrecomputedScores(ONE.copy(), ANSWER.copy(), np.full((1, 2), 0.5)),
-    )
+    """Labels are dropped where a block has none, since nothing would stand in its rows."""
+    bare = PrecomputedScores(ONE.copy(), ANSWER.copy())
+    labelled = PrecomputedScores(ONE.copy(), ANSWER.copy(), np.full((1, 2), 0.5))
     assert PrecomputedScores.joined([bare, labelled]).probs is None
     assert PrecomputedScores.joined([labelled, labelled]).probs.shape == (2, 2)
     assert list(bare.columns()) == ["state", "values"]
@@ -137,6 +131,6 @@ def test_the_identity_of_a_task_is_its_metric_and_labels():
 
 @pytest.mark.parametrize("metric", ["", "exact match", "A,B", "metric.py"])
 def test_a_metric_that_cannot_be_a_column_is_refused(metric):
-    """It is asked for by its name, as factors are."""
+    """A metric is asked for by its name, as factors are."""
     with pytest.raises(ValueError, match="the name of a metric must be one word without a comma"):
         PrecomputedTask("answers", metric)

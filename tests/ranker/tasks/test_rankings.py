@@ -27,33 +27,25 @@ METRICS = {
 @settings(max_examples=40)
 @given(st.integers(0, 2**32 - 1))
 def test_metrics_are_those_of_trec_eval(seed):
-    """With equal scores, unjudged documents, negative grades, and queries without a ranking, which count 0.
-
-    RR without a cutoff stands for the first ten of nine documents: with one, ir-measures orders equal scores otherwise.
-    """
+    """With equal scores, unjudged documents, negative grades, and queries without a ranking, which count 0."""
+    # RR has no cutoff, but is that of the first ten: with one, ir-measures orders equal scores otherwise
     rng = np.random.default_rng(seed)
-    names = [f"d{n}" for n in range(15)]
-    qrels = {
-        f"q{n}": {name: int(rng.integers(-1, 4)) for name in rng.choice(names, 8, replace=False)} for n in range(4)
-    }
+    names, levels = [f"d{n}" for n in range(15)], [0.5, 1.0, 1.0 + 1e-9]
+    qrels = {f"q{n}": {doc: int(rng.integers(-1, 4)) for doc in rng.choice(names, 8, replace=False)} for n in range(4)}
     run = {
-        query: {
-            name: float(rng.choice([0.5, 1.0, 1.0 + 1e-9, rng.random()]))
-            for name in rng.choice(names, 9, replace=False)
-        }
+        query: {doc: float(rng.choice([*levels, rng.random()])) for doc in rng.choice(names, 9, replace=False)}
         for query in qrels
     }
     rows = [Example(query, ("",), RankingTask("s").target_of(json.dumps(grades))) for query, grades in qrels.items()]
     for metric, measure in METRICS.items():
         task = RankingTask("s").judged_by(metric)
         answers = [task.answer_of(json.dumps(run[query])) if query != "q3" else None for query in qrels]
-        found = task.outcomes(task.predictions(answers), rows)
+        outcomes = task.outcomes(task.predictions(answers), rows)
         given_run = {query: scores for query, scores in run.items() if query != "q3"}
         results = ir_measures.iter_calc([ir_measures.parse_measure(measure)], qrels, given_run)
-        expected = {result.query_id: result.value for result in results}
-        assert found.tolist() == pytest.approx([expected[query] for query in ("q0", "q1", "q2")] + [0.0], abs=1e-9), (
-            metric
-        )
+        expected = {value.query_id: value.value for value in results}
+        by_query = [*(expected[query] for query in ("q0", "q1", "q2")), 0.0]
+        assert outcomes.tolist() == pytest.approx(by_query, abs=1e-9), metric
 
 
 def test_lists_of_judged_documents_leave_the_others_out():
@@ -70,9 +62,9 @@ def test_rankings_are_alike_by_what_both_found(metric):
     """A metric that leaves out unjudged documents would find all rankings alike, since others' documents are all."""
     task = RankingTask("s").judged_by(metric)
     rankings = [task.predictions([task.answer_of(documents)]) for documents in (["a", "b"], ["b", "c"], ["c", "d"])]
-    alike = [[float(task.similarity(one, other)[0]) for other in rankings] for one in rankings]
+    alike = [[float(task.similarity(first, second)[0]) for second in rankings] for first in rankings]
     plain = RankingTask("s").judged_by("ndcg@2" if "ndcg" in metric else "ndcg@10")
-    assert alike == [[float(plain.similarity(one, other)[0]) for other in rankings] for one in rankings]
+    assert alike == [[float(plain.similarity(first, second)[0]) for second in rankings] for first in rankings]
     assert alike[0][0] == 1 > alike[0][1] > alike[0][2] == 0
 
 
@@ -161,18 +153,16 @@ def test_a_query_without_grades_is_counted(folder, rank_models):
 
 def test_records_by_id_stay_records(folder):
     """Objects with the same keys are rows with these columns, numbers or not."""
-    Path("records.json").write_text('{"r1": {"score": 0.5, "loss": 1.0}, "r2": {"score": 0.7, "loss": 0.5}}')
-    assert {*read_columns(Path("records.json")).cells} == {"id", "score", "loss"}
-    Path("missing.json").write_text('{"r1": {"score": 0.5, "loss": 1.0}, "r2": {"score": 0.7}}')
-    assert {*read_columns(Path("missing.json")).cells} == {"id", "score", "loss"}
+    for second in ('{"score": 0.7, "loss": 0.5}', '{"score": 0.7}'):
+        Path("records.json").write_text(f'{{"r1": {{"score": 0.5, "loss": 1.0}}, "r2": {second}}}')
+        assert {*read_columns(Path("records.json")).cells} == {"id", "score", "loss"}
 
 
 def test_texts_with_a_score_stay_rows(folder):
     """A document may be a text, and its score a label: queries stand once there, and names have no blanks."""
-    Path("texts.csv").write_text("id,document,score\n1,A dog ran.,0.5\n2,A cat sat.,0.7\n2,A hen sat.,0.2\n")
-    assert {*read_columns(Path("texts.csv")).cells} == {"id", "document", "score"}
-    Path("words.csv").write_text("id,document,score\n1,Lovely,0.5\n2,Dull,0.7\n")
-    assert {*read_columns(Path("words.csv")).cells} == {"id", "document", "score"}
+    for rows in ("1,A dog ran.,0.5\n2,A cat sat.,0.7\n2,A hen sat.,0.2\n", "1,Lovely,0.5\n2,Dull,0.7\n"):
+        Path("texts.csv").write_text(f"id,document,score\n{rows}")
+        assert {*read_columns(Path("texts.csv")).cells} == {"id", "document", "score"}
 
 
 def write_search(rows=30):
@@ -188,9 +178,9 @@ def write_search(rows=30):
             lines += [f"{query} Q0 {name} {n + 1} {scores[name]} {system}\n" for n, name in enumerate(ordered)]
         Path(f"{system}.run").write_text("".join(lines))
     graded = {"people": [f"q{n}" for n in range(10)], "gpt": [*relevant]}
-    for who, queries in graded.items():
+    for grader, queries in graded.items():
         lines = [f"{query} 0 {name} {int(name in relevant[query])}\n" for query in queries for name in documents[:35]]
-        Path(f"{who}.qrels").write_text("".join(lines))
+        Path(f"{grader}.qrels").write_text("".join(lines))
     Path("pool.csv").write_text("id\n" + "".join(f"{query}\n" for query in relevant))
 
 
@@ -216,10 +206,8 @@ def test_a_query_missing_from_a_run_counts_0(folder, rank_models):
     write_search()
     lines = [line for line in Path("good.run").read_text().splitlines() if line.split()[0] not in ("q0", "q1", "q2")]
     Path("good.run").write_text("\n".join(lines) + "\n")
-    content = json.loads(
-        rank_models("--data", "people.qrels", "--models", "good.run", "poor.run", "--format", "json")[1]
-    )
-    assert content["decision"]["rows"] is not None
-    out = rank_models("--data", "people.qrels", "--models", "good.run", "poor.run")[1]
+    command = ("--data", "people.qrels", "--models", "good.run", "poor.run")
+    assert json.loads(rank_models(*command, "--format", "json")[1])["decision"]["rows"] is not None
+    out = rank_models(*command)[1]
     assert "K = 10" in out
     assert "good: 3 rows have no answer" in out

@@ -23,6 +23,6 @@ def test_three_submissions_have_their_published_f1():
     """From their files; one of them had changed 827 texts, so that order is stated."""
     options = SourceOptions(kinds=[TableOptions(answers="values", by_order=True)])
     files = [str(WNUT / "submissions" / f"{name}.txt.gz") for name in PUBLISHED]
-    found = decide(inspect_references(files, options), RowsFile(WNUT / "test.conll.gz", "tags"))
-    assert {model.name: round(100 * model.outcome, 2) for model in found.decision.models} == PUBLISHED
-    assert any("as stated; 827 texts differ" in note for note in found.notes)
+    ranking = decide(inspect_references(files, options), RowsFile(WNUT / "test.conll.gz", "tags"))
+    assert {model.name: round(100 * model.outcome, 2) for model in ranking.decision.models} == PUBLISHED
+    assert any("as stated; 827 texts differ" in note for note in ranking.notes)

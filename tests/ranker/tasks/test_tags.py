@@ -33,39 +33,39 @@ def rows():
     """(targets, answers) of random tags, broken ones among them: I that follows nothing of its type."""
     rng = random.Random(0)
     true = [[rng.choice(ALL) for _ in range(rng.randint(1, 12))] for _ in range(300)]
-    given = [[tag if rng.random() < 0.7 else rng.choice(ALL) for tag in row] for row in true]
-    return [tuple(row) for row in true], [tuple(row) for row in given]
+    answers = [[tag if rng.random() < 0.7 else rng.choice(ALL) for tag in row] for row in true]
+    return [tuple(row) for row in true], [tuple(row) for row in answers]
 
 
-def value(name, given, true):
+def value(name, answers, true):
     """A metric of all rows."""
     metric = TASK.metric_named(name)
-    return float(metric.value(metric.statistics(given, true).mean(axis=0)))
+    return float(metric.value(metric.statistics(answers, true).mean(axis=0)))
 
 
 def test_span_f1_is_that_of_seqeval(rows):
     """By default as conlleval counts, and in its strict mode by IOB2."""
-    true, given = rows
+    true, answers = rows
     as_lists = [list(map(list, side)) for side in rows]
-    assert value("", given, true) == pytest.approx(seqeval.metrics.f1_score(*as_lists), abs=1e-12)
+    assert value("", answers, true) == pytest.approx(seqeval.metrics.f1_score(*as_lists), abs=1e-12)
     strict = seqeval.metrics.f1_score(*as_lists, mode="strict", scheme=IOB2)
-    assert value("span-f1:strict", given, true) == pytest.approx(strict, abs=1e-12)
+    assert value("span-f1:strict", answers, true) == pytest.approx(strict, abs=1e-12)
 
 
 @pytest.mark.parametrize(("mode", "name"), [("exact", "exact"), ("partial", "partial"), ("type", "ent_type")])
 def test_lenient_modes_are_those_of_nervaluate(rows, mode, name):
     """Of tags that mark spans as IOB2 does: its own reading of broken ones is another."""
-    true, given = ([[f"B{tag[1:]}" if tag[0] == "I" else tag for tag in row] for row in side] for side in rows)
-    expected = Evaluator(true, given, tags=["PER", "LOC"], loader="list").evaluate()["overall"][name].f1
-    assert value(f"span-f1:{mode}", given, true) == pytest.approx(expected, abs=1e-12)
+    true, answers = ([[f"B{tag[1:]}" if tag[0] == "I" else tag for tag in row] for row in side] for side in rows)
+    expected = Evaluator(true, answers, tags=["PER", "LOC"], loader="list").evaluate()["overall"][name].f1
+    assert value(f"span-f1:{mode}", answers, true) == pytest.approx(expected, abs=1e-12)
 
 
 def test_the_outcome_of_a_row_is_its_own_f1(rows):
     """1 where neither side has a span, 0 for a row without an answer."""
-    true, given = rows
+    true, answers = rows
     examples = [Example(str(n), ("x",), tags) for n, tags in enumerate(true)]
-    found = TASK.outcomes(TASK.predictions(given), examples)
-    for outcome, tags, answer in zip(found, true, given, strict=True):
+    outcomes = TASK.outcomes(TASK.predictions(answers), examples)
+    for outcome, tags, answer in zip(outcomes, true, answers, strict=True):
         empty = all(tag == "O" for tag in (*tags, *answer))
         expected = 1.0 if empty else seqeval.metrics.f1_score([list(tags)], [list(answer)])
         assert outcome == pytest.approx(expected, abs=1e-12)
@@ -73,7 +73,7 @@ def test_the_outcome_of_a_row_is_its_own_f1(rows):
 
 
 @pytest.mark.parametrize(
-    ("cell", "tokens", "said"),
+    ("cell", "tokens", "message"),
     [
         ("B-PER X", "", "a tag must be O, B-TYPE or I-TYPE (got 'X')"),
         ("B- O", "", "a tag must be O, B-TYPE or I-TYPE (got 'B-')"),
@@ -82,9 +82,9 @@ def test_the_outcome_of_a_row_is_its_own_f1(rows):
         ("B-PER O", "Ann saw it", "each token needs a tag (got 2 tags for 3 tokens)"),
     ],
 )
-def test_cells_that_are_no_tags_are_refused(cell, tokens, said):
+def test_cells_that_are_no_tags_are_refused(cell, tokens, message):
     """In words that name the tag, or the numbers of tokens and tags."""
-    with pytest.raises(ValueError, match=f"^{re.escape(said)}$"):
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         TASK.answer_of(cell, (tokens,))
 
 
@@ -114,10 +114,10 @@ def gold(tmp_path):
 
 def written(path, *tags):
     """A submission: the gold tokens with other tags."""
-    lines, rest = [], iter(tags)
+    lines, remaining = [], iter(tags)
     for line in GOLD.splitlines():
         cells = line.split()
-        lines.append(f"{cells[0]}\t{next(rest)}" if cells and cells[0] not in ("#", "-DOCSTART-") else "")
+        lines.append(f"{cells[0]}\t{next(remaining)}" if cells and cells[0] not in ("#", "-DOCSTART-") else "")
     path.write_text("\n".join(lines))
     return str(path)
 
@@ -126,14 +126,17 @@ def test_conll_files_are_rows_and_answers(gold, tmp_path):
     """A file of gold tags, and two submissions that hold its lines."""
     good = written(tmp_path / "good.txt", "B-PER", "O", "O", "B-LOC", "I-LOC", "O")
     poor = written(tmp_path / "poor.txt", "B-PER", "O", "O", "O", "I-LOC", "O")
-    data = labelled(gold, TASK)
-    assert [(row.segments[0], row.target) for row in data.examples] == [
+    rows = labelled(gold, TASK)
+    assert [(row.segments[0], row.target) for row in rows.examples] == [
         ("Ann ran", ("B-PER", "O")), ("In New York", ("O", "B-LOC", "I-LOC")), ("It", ("O",)),
     ]  # fmt: skip
-    found = decide([good, poor], RowsFile(gold, "tags"))
-    assert found.decision.metric == "span-f1"
-    assert [(model.name, round(model.outcome, 6)) for model in found.decision.models] == [("good", 1.0), ("poor", 0.5)]
-    assert any("spans that begin with I, not B: 1" in note for note in found.notes)
+    ranking = decide([good, poor], RowsFile(gold, "tags"))
+    assert ranking.decision.metric == "span-f1"
+    assert [(model.name, round(model.outcome, 6)) for model in ranking.decision.models] == [
+        ("good", 1.0),
+        ("poor", 0.5),
+    ]
+    assert any("spans that begin with I, not B: 1" in note for note in ranking.notes)
 
 
 def test_a_submission_with_other_tokens_is_joined_by_order_if_the_user_says_so(gold, tmp_path):
@@ -142,26 +145,26 @@ def test_a_submission_with_other_tokens_is_joined_by_order_if_the_user_says_so(g
     changed = tmp_path / "changed.conll"
     changed.write_text(gold.read_text().replace("Ann", "Anne").replace("In", "in").replace("It", "it"))
     poor = written(tmp_path / "poor.conll", "O", "O", "O", "O", "O", "O")
-    found = decide([good, poor, changed], RowsFile(gold, "tags"))
-    assert list(found.header.failures) == ["changed"]
+    ranking = decide([good, poor, changed], RowsFile(gold, "tags"))
+    assert list(ranking.header.failures) == ["changed"]
     options = SourceOptions(kinds=[TableOptions(by_order=True, answers="values")])
-    found = decide(inspect_references([good, str(changed)], options), RowsFile(gold, "tags"))
-    assert [model.outcome for model in found.decision.models] == pytest.approx([1.0, 1.0])
-    assert any("joined by their order, as stated; 3 texts differ" in note for note in found.notes)
+    ranking = decide(inspect_references([good, str(changed)], options), RowsFile(gold, "tags"))
+    assert [model.outcome for model in ranking.decision.models] == pytest.approx([1.0, 1.0])
+    assert any("joined by their order, as stated; 3 texts differ" in note for note in ranking.notes)
 
 
 def test_an_answer_of_another_length_is_no_answer(gold, tmp_path):
-    """It is counted, and the first is shown."""
+    """Such answers are counted, and the first is shown."""
     good = written(tmp_path / "good.conll", "B-PER", "O", "O", "B-LOC", "I-LOC", "O")
     short = tmp_path / "short.csv"
     short.write_text("text,prediction\nAnn ran,B-PER O\nIn New York,O B-LOC\nIt,O\n")
-    found = decide([good, str(short)], RowsFile(gold, "tags"))
-    assert {model.name: round(model.outcome, 3) for model in found.decision.models} == {"good": 1.0, "short": 0.667}
-    assert any("each token needs a tag (got 2 tags for 3 tokens)" in note for note in found.notes)
+    ranking = decide([good, str(short)], RowsFile(gold, "tags"))
+    assert {model.name: round(model.outcome, 3) for model in ranking.decision.models} == {"good": 1.0, "short": 0.667}
+    assert any("each token needs a tag (got 2 tags for 3 tokens)" in note for note in ranking.notes)
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "ending"),
     [
         ("Ann B-PER\nran\n", "gold.conll, line 2: a line needs a token and its tag (got 'ran')"),
         ("Ann B-PER\n\nran VBD O\n", "gold.conll, line 3: a line needs 2 cells (got 'ran VBD O')"),
@@ -169,21 +172,21 @@ def test_an_answer_of_another_length_is_no_answer(gold, tmp_path):
         ("Ann B-PER\nran X\n", "gold.conll, line 1: a tag must be O, B-TYPE or I-TYPE (got 'X')"),
     ],
 )
-def test_broken_conll_files_are_refused_with_the_line(tmp_path, text, said):
-    """That of the line, or of the row's first."""
+def test_broken_conll_files_are_refused_with_the_line(tmp_path, text, ending):
+    """The message names the line, or the row's first."""
     path = tmp_path / "gold.conll"
     path.write_text(text)
     with pytest.raises(DataError) as stop:
         labelled(path, TASK)
-    assert str(stop.value).endswith(said)
+    assert str(stop.value).endswith(ending)
 
 
 def test_of_more_cells_the_last_is_the_tag_and_that_is_said(tmp_path, caplog):
     """As in the files of CoNLL-2003, with parts of speech and chunks before it."""
     path = tmp_path / "gold.conll"
     path.write_text("Ann NNP B-NP B-PER\nran VBD B-VP O\n")
-    data = labelled(path, TASK)
-    assert data.examples[0].target == ("B-PER", "O")
+    rows = labelled(path, TASK)
+    assert rows.examples[0].target == ("B-PER", "O")
     assert any(isinstance(record.msg, Assumption) and "of 4 cells on a line" in record.msg for record in caplog.records)
 
 
@@ -191,9 +194,9 @@ def test_rows_of_lists_are_read_as_their_tokens_and_tags(tmp_path):
     """JSON lines, as `datasets` holds such sets; short lists and long ones in one column."""
     rows = [{"id": "a", "tokens": ["Ann", "ran"], "tags": ["B-PER", "O"]}]
     rows += [{"id": "b", "tokens": ["It", "is", "New York"], "tags": ["O", "O", "B-LOC"]}]
-    found = labelled(rows, TASK)
-    assert [row.segments[0] for row in found.examples] == ["Ann ran", "It is New\u00a0York"]
-    assert [row.target for row in found.examples] == [("B-PER", "O"), ("O", "O", "B-LOC")]
+    read_rows = labelled(rows, TASK)
+    assert [row.segments[0] for row in read_rows.examples] == ["Ann ran", "It is New\u00a0York"]
+    assert [row.target for row in read_rows.examples] == [("B-PER", "O"), ("O", "O", "B-LOC")]
     assert np.isnan(TASK.outcomes(TASK.predictions([("O", "O")]), [Example("c", ("x",))])).all()
 
 

@@ -27,8 +27,8 @@ def pairs():
     answers = [
         " ".join(rng.sample(text.split(), k=max(1, len(text.split()) - 2)) + rng.choices(WORDS, k=2)) for text in texts
     ]
-    others = [" ".join(rng.choices(WORDS, k=rng.randint(1, 12))) for _ in texts]
-    return list(zip(answers, texts, others, strict=True))
+    second_references = [" ".join(rng.choices(WORDS, k=rng.randint(1, 12))) for _ in texts]
+    return list(zip(answers, texts, second_references, strict=True))
 
 
 @pytest.mark.parametrize("stem", [False, True])
@@ -63,8 +63,8 @@ def test_f1_and_exact_match_are_those_of_squad(pairs):
         expected = squad([{"id": "1", "prediction_text": answer}], target)
         task = SpanTask("spans")
         assert 100 * task.outcome(answer, (first, second)) == pytest.approx(float(expected["f1"]), abs=1e-4)
-        found = task.judged_by("exact-match").outcome(answer, (first, second))
-        assert 100 * found == pytest.approx(float(expected["exact_match"]))
+        outcome = task.judged_by("exact-match").outcome(answer, (first, second))
+        assert 100 * outcome == pytest.approx(float(expected["exact_match"]))
 
 
 MIXED = [("Новый iPad за 300 евро",), ("Apple купила стартап",), ("Рост GDP на 2",)]
@@ -78,8 +78,8 @@ def test_rouge_refuses_references_most_of_whose_letters_it_drops(name):
         TextTask("text").judged_by(name).reading_notes(MIXED)
     with refuses(UsageError, option="metric", value="rouge-l"):
         TextTask("text").reading_notes(CHINESE)
-    for other in ("chrf", "equal", "exact-match"):
-        assert TextTask("text").judged_by(other).reading_notes(MIXED + CHINESE) == ()
+    for metric in ("chrf", "equal", "exact-match"):
+        assert TextTask("text").judged_by(metric).reading_notes(MIXED + CHINESE) == ()
 
 
 def test_rouge_tells_of_references_a_part_of_whose_letters_it_drops():
@@ -110,7 +110,7 @@ def test_a_metric_of_words_tells_of_scripts_without_blanks(task, metric):
 
 
 def test_a_text_of_other_letters_has_no_rouge():
-    """It would be 0 for every answer, and nobody would know why."""
+    """ROUGE would be 0 for every answer, and nobody would know why."""
     with refuses(UsageError, option="metric", value="собака"):
         TextTask("text").outcome("собака", ("собака сидела",))
     assert TextTask("text").judged_by("chrf").outcome("собака", ("собака",)) == pytest.approx(1.0)
@@ -164,14 +164,14 @@ def test_cells_without_a_reference_are_refused(cell):
 
 
 def test_an_answer_outside_its_passage_is_refused():
-    """In rows: such a set is not extractive. An empty list says that there is no answer."""
+    """Such a set is not extractive; an empty list says that there is no answer."""
     with pytest.raises(ValueError, match="an answer must be a part of its passage"):
         SpanTask("spans").target_of(["cat"], ("Who?", "A dog ran."))
     assert SpanTask("spans").target_of([], ("Who?", "A dog ran.")) == ()
 
 
 def test_metrics_are_named_and_unknown_ones_refused():
-    """Those of all rows together apart from means of rows."""
+    """Metrics of all rows together stand apart from means of rows."""
     assert TextTask("text").metric_named("BLEU").name == "bleu"
     assert TextTask("text").judged_by("ROUGE-2").metric == "ROUGE-2"
     assert TextTask("text").metric_named("rouge-2") is None
@@ -193,20 +193,20 @@ SQUAD = {
 
 def test_squad_files_are_rows_and_their_predictions_answers(tmp_path):
     """The official JSON, and a file of {id: text} from each model; "" where there is no answer."""
-    data = tmp_path / "dev.json"
-    data.write_text(json.dumps(SQUAD))
-    for name, said in (("good", ["the dog", "New York", ""]), ("poor", ["dog ran", "York", "rain"])):
-        (tmp_path / f"{name}.json").write_text(json.dumps(dict(zip(("q1", "q2", "q3"), said, strict=True))))
-    rows = labelled(data, SpanTask("spans"))
+    path = tmp_path / "dev.json"
+    path.write_text(json.dumps(SQUAD))
+    for name, answers in (("good", ["the dog", "New York", ""]), ("poor", ["dog ran", "York", "rain"])):
+        (tmp_path / f"{name}.json").write_text(json.dumps(dict(zip(("q1", "q2", "q3"), answers, strict=True))))
+    rows = labelled(path, SpanTask("spans"))
     assert [row.target for row in rows.examples] == [("A dog", "dog"), ("New York",), ()]
     assert rows.examples[0].segments == ("Who ran?", "A dog ran to New York.")
     models = [str(tmp_path / "good.json"), str(tmp_path / "poor.json")]
-    ranking = decide(models, RowsFile(data, "spans"))
-    found = ranking.decision
-    assert {model.name: round(model.outcome, 4) for model in found.models} == {"good": 1.0, "poor": 0.4444}
+    ranking = decide(models, RowsFile(path, "spans"))
+    decision = ranking.decision
+    assert {model.name: round(model.outcome, 4) for model in decision.models} == {"good": 1.0, "poor": 0.4444}
     assert not [note for note in ranking.header.notes if "counts as wrong" in note]
-    assert (found.rows[2].label, found.rows[2].predicted["poor"]) == ("no answer", "rain")
-    exact = decide(models, RowsFile(data, "spans"), metric="exact-match")
+    assert (decision.rows[2].label, decision.rows[2].predicted["poor"]) == ("no answer", "rain")
+    exact = decide(models, RowsFile(path, "spans"), metric="exact-match")
     assert exact.header.metric == "EXACT-MATCH"
     assert [model.outcome for model in exact.decision.models] == [1.0, 0.0]
 
@@ -231,26 +231,25 @@ def test_several_columns_are_several_references(tmp_path):
         {"id": "b", "dialogue": "B: Bye.", "summary1": "", "summary2": "B leaves."},
         {"id": "c", "dialogue": "C: Oh.", "summary1": "", "summary2": ""},
     ]
-    found = labelled(rows, TextTask("text"), columns={"label": ["summary1", "summary2"]})
-    assert [row.target for row in found.examples] == [("They meet.", "A greets."), ("B leaves.",)]
-    assert any("1 row" in note for note in found.notes)
+    read_rows = labelled(rows, TextTask("text"), columns={"label": ["summary1", "summary2"]})
+    assert [row.target for row in read_rows.examples] == [("They meet.", "A greets."), ("B leaves.",)]
+    assert any("1 row" in note for note in read_rows.notes)
 
 
 def test_words_for_nothing_are_texts_here(tmp_path):
     """A reference "None" is a text, and so is an answer."""
-    found = labelled(
-        [{"text": "Who?", "reference": "None"}, {"text": "Who else?", "reference": "Ann"}], TextTask("text")
-    )
-    assert [row.target for row in found.examples] == [("None",), ("Ann",)]
+    cells = [{"text": "Who?", "reference": "None"}, {"text": "Who else?", "reference": "Ann"}]
+    rows = labelled(cells, TextTask("text"))
+    assert [row.target for row in rows.examples] == [("None",), ("Ann",)]
 
 
 def test_a_row_without_a_reference_is_left_out_and_counted(tmp_path):
     """In JSON lines an empty list is none; a file without any is refused."""
     path = tmp_path / "rows.jsonl"
     path.write_text('{"text": "a", "references": ["b"]}\n{"text": "c", "references": []}\n')
-    found = labelled(path, TextTask("text"))
-    assert [row.target for row in found.examples] == [("b",)]
-    assert any("1 row" in note for note in found.notes)
+    rows = labelled(path, TextTask("text"))
+    assert [row.target for row in rows.examples] == [("b",)]
+    assert any("1 row" in note for note in rows.notes)
     path.write_text('{"text": "a", "references": []}\n')
     with refuses(DataError, option="references", place=path):
         labelled(path, TextTask("text"))
@@ -266,22 +265,22 @@ def test_a_question_of_squad_without_its_parts_is_refused(tmp_path):
 
 def test_an_answer_that_copies_a_whole_text_stays_an_answer(tmp_path):
     """A summary equal to its document does not make the column of answers one of texts."""
-    data = tmp_path / "rows.csv"
-    data.write_text("id,document,reference\n1,The dog sat.,A dog.\n2,A cat ran. It rained.,A cat.\n3,x y z,x\n")
+    rows = tmp_path / "rows.csv"
+    rows.write_text("id,document,reference\n1,The dog sat.,A dog.\n2,A cat ran. It rained.,A cat.\n3,x y z,x\n")
     for name in ("lead", "other"):
         (tmp_path / f"{name}.csv").write_text(f"id,answer\n1,The dog sat.\n2,{name}\n3,b\n")
     files = [str(tmp_path / f"{name}.csv") for name in ("lead", "other")]
-    assert decide(files, RowsFile(data, "text"), metric="token-f1").table.models == ("lead", "other")
+    assert decide(files, RowsFile(rows, "text"), metric="token-f1").table.models == ("lead", "other")
 
 
 def test_a_report_has_the_reference_and_each_answer_with_its_outcome(tmp_path):
     """Texts that are good in part are not called wrong, and no table has a column for each reference."""
-    data, long = tmp_path / "rows.csv", "word " * 100
-    data.write_text(f"id,text,reference\n1,a,The dog sat.\n2,b,A cat ran.\n3,c,{long}\n")
+    rows, long = tmp_path / "rows.csv", "word " * 100
+    rows.write_text(f"id,text,reference\n1,a,The dog sat.\n2,b,A cat ran.\n3,c,{long}\n")
     for name, answers in (("one", ("The dog ran.", "A cat ran.", long)), ("two", ("", "A cow ran.", "Rain."))):
         lines = [f"{n},{answer}" for n, answer in enumerate(answers, 1)]
         (tmp_path / f"{name}.csv").write_text("\n".join(["id,prediction", *lines]))
-    ranking = decide([str(tmp_path / "one.csv"), str(tmp_path / "two.csv")], RowsFile(data, "text"), metric="token-f1")
+    ranking = decide([str(tmp_path / "one.csv"), str(tmp_path / "two.csv")], RowsFile(rows, "text"), metric="token-f1")
     text = report.render(ranking, "markdown")
     assert "| 1 | a | The dog sat. | The dog ran. (0.5) | no answer (0) |" in text
     assert "| 2 | b | A cat ran. | A cat ran. (1) | A cow ran. (0.5) |" in text
@@ -296,9 +295,9 @@ def test_a_run_by_rouge_is_refused_off_latin(tmp_path, rank_models):
     for name, texts in answers.items():
         cells = "\n".join(f"{n},{text}" for n, text in enumerate(texts))
         (tmp_path / f"{name}.csv").write_text(f"id,prediction\n{cells}")
-    asked = ["--data", tmp_path / "rows.csv", "--task", "text", "--models", tmp_path / "a.csv", tmp_path / "b.csv"]
-    status, out, err = rank_models(*asked)
+    command = ["--data", tmp_path / "rows.csv", "--task", "text", "--models", tmp_path / "a.csv", tmp_path / "b.csv"]
+    status, out, err = rank_models(*command)
     assert (status, out) == (2, "")
     assert "`--metric chrf` reads any" in err
-    status, out, _ = rank_models(*asked, "--metric", "chrf")
+    status, out, _ = rank_models(*command, "--metric", "chrf")
     assert (status, "1     a" in out) == (0, True)

@@ -31,10 +31,10 @@ TAGS = st.lists(st.just("O") | st.builds("{}-{}".format, st.sampled_from("BI"), 
     ],
     ids=lambda part: getattr(part, "name", ""),
 )
-@given(data=st.data())
-def test_a_cell_is_read_as_the_target_that_it_was_written_from(task, targets, data):
+@given(drawing=st.data())
+def test_a_cell_is_read_as_the_target_that_it_was_written_from(task, targets, drawing):
     """Whatever a person may type: brackets, quotes, blanks, numbers that are names."""
-    target = data.draw(targets)
+    target = drawing.draw(targets)
     assert task.target_of(task.cell_of(target)) == target
 
 

@@ -38,8 +38,8 @@ def logprobs(prompt: str) -> dict[str, float]:
     repeated = re.search(r"(?:Label:(.+)\n)\1?[\s\S]*Label:(.*)$|Repeat: (.+)\nassistant: (.*)$", prompt)
     if repeated:
         word, begun = [group for group in repeated.groups() if group is not None][:2]
-        rest = word.removeprefix(begun) if word.startswith(begun) else ""
-        scores[tokens_of(rest)[0] if rest else "\n"] = 20.0
+        ending = word.removeprefix(begun) if word.startswith(begun) else ""
+        scores[tokens_of(ending)[0] if ending else "\n"] = 20.0
     total = math.log(sum(map(math.exp, scores.values())))
     return {token: score - total for token, score in scores.items()}
 
@@ -55,40 +55,25 @@ def score(prompt: str, word: str) -> float:
 
 @dataclass
 class Behaviour:
-    """What the server can do, and what it does wrong.
-
-    Attributes:
-        echo, top, chat_top: abilities; a top of None refuses log-probabilities, of 0 ignores the wish.
-        completions, chat: addresses that there are.
-        key: that requests must have; "" for none.
-        fingerprint, model: stated in replies.
-        wrong: for requests about rows, what goes wrong with the next ones, in order: see `Handler.misbehave`.
-        delay: seconds of each reply.
-        together: requests that must be there at once before any of them has its reply.
-        limit: most characters of a prompt.
-        usage: count tokens; `zeros` counts none.
-        opening: what a chat writes before everything else, as one token.
-        refuses: whether a request comes too early, as (status, message, headers) of the refusal; None if it does not.
-        ill: statuses of the next requests for log-probabilities, whatever they are about.
-    """
+    """Abilities and faults of the server."""
 
     echo: bool = False
-    top: int | None = 5_000
+    top: int | None = 5_000  # None refuses log-probabilities, 0 ignores the wish
     chat_top: int | None = 20
     completions: bool = True
     chat: bool = True
-    key: str = ""
+    key: str = ""  # of requests
     fingerprint: str | None = "f1"
     model: str | None = "tiny"
-    wrong: deque[str] = field(default_factory=deque)
-    delay: float = 0.0
-    together: int = 1
-    limit: int = 100_000
-    usage: bool = True
+    wrong: deque[str] = field(default_factory=deque)  # of the next requests about rows: see `Handler.misbehave`
+    delay: float = 0.0  # seconds of each reply
+    together: int = 1  # requests that must be there at once before any of them has its reply
+    limit: int = 100_000  # characters of a prompt
+    usage: bool = True  # counts tokens; `zeros` counts none
     zeros: bool = False
-    opening: str = ""
-    ill: deque[str] = field(default_factory=deque)
-    refuses: Callable[[], tuple[int, str, dict[str, str]] | None] = lambda: None
+    opening: str = ""  # text of a chat before everything else, as one token
+    ill: deque[str] = field(default_factory=deque)  # statuses of the next requests for log-probabilities
+    refuses: Callable[[], tuple[int, str, dict[str, str]] | None] = lambda: None  # (status, message, headers)
 
 
 class Server(ThreadingHTTPServer):
@@ -232,10 +217,10 @@ class Handler(BaseHTTPRequestHandler):
             text += token
             if any(stop in text[len(prompt) :] for stop in body.get("stop", ())):
                 break
-        written = text[len(prompt) :]
+        completion = text[len(prompt) :]
         choice = {"index": 0, "finish_reason": "length"}
         if chat:
-            choice["message"] = {"role": "assistant", "content": written}
+            choice["message"] = {"role": "assistant", "content": completion}
             choice["logprobs"] = {"content": [record(*token) for token in tokens]} if count and most else None
         else:
             echoed = [(token, None, None) for token in tokens_of(prompt)] if behaviour.echo and body.get("echo") else []
@@ -243,7 +228,7 @@ class Handler(BaseHTTPRequestHandler):
                 before = "".join(token for token, _, _ in echoed[:place])
                 echoed[place] = echoed[place][0], logprobs(before).get(echoed[place][0], -20.0), {}
             listed = echoed + tokens
-            choice["text"] = (prompt if echoed else "") + written
+            choice["text"] = (prompt if echoed else "") + completion
             choice["logprobs"] = {
                 "tokens": [token for token, _, _ in listed],
                 "token_logprobs": [number for _, number, _ in listed],

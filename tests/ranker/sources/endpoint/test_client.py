@@ -26,9 +26,9 @@ def client_of(server, journal=None, key_name="", run="run", **options):
     return Client(address, journal or Journal(None), first_pause=0.01)
 
 
-def ask(client, prompt="a row", expected=None, **more):
+def ask(client, prompt="a row", expected=None, **fields):
     """The reply to one prompt."""
-    return client.ask("m", "/completions", {**BODY, "prompt": prompt, **more}, "", expected)
+    return client.ask("m", "/completions", {**BODY, "prompt": prompt, **fields}, "", expected)
 
 
 def test_a_reply_is_kept_and_not_asked_again(tmp_path):
@@ -81,7 +81,7 @@ def test_a_row_without_a_reply_is_said_in_one_line_and_not_kept(wrong, reason):
 
 @pytest.mark.parametrize("status", ["400", "413", "422"])
 def test_a_refused_request_is_final(status):
-    """It is sent once, and never again."""
+    """Such a request is sent once, and never again."""
     with serving(wrong=deque([status] * 3)) as server:
         client = client_of(server)
         for _ in range(2):
@@ -93,7 +93,7 @@ def test_a_refused_request_is_final(status):
 
 @pytest.mark.parametrize(("wrong", "tokens"), [("400", 0), ("404", 0), ("429 3600", 0), ("500", None)])
 def test_a_request_that_is_refused_costs_no_tokens(wrong, tokens):
-    """It counts as a request; a server that broke may have done the work, so then the most that it may take counts."""
+    """A server that broke may have done the work, so then the most that the request may take counts."""
     with serving(wrong=deque([wrong] * 6)) as server:
         client = client_of(server)
         with pytest.raises((RowError, ServerError)):
@@ -104,7 +104,7 @@ def test_a_request_that_is_refused_costs_no_tokens(wrong, tokens):
 
 
 def test_a_model_that_is_not_there_is_asked_for_again(tmp_path):
-    """It may be loaded later; what else is refused stays so."""
+    """The model may be loaded later; what else is refused stays so."""
     for wrong, requests in (("404", 2), ("400", 1)):
         (tmp_path / wrong).mkdir()
         with serving(wrong=deque([wrong])) as server:
@@ -307,7 +307,7 @@ def test_the_key_comes_from_the_environment_and_is_in_no_message(monkeypatch, tm
     ("", "needs the key in A_KEY"), ("two words", "A_KEY holds what cannot be a key"), ("ä", "what cannot be a key"),
 ])  # fmt: skip
 def test_a_key_that_is_none_is_refused_before_anything_is_sent(monkeypatch, value, expected):
-    """It is named by its variable, never by its value."""
+    """The key is named by its variable, never by its value."""
     monkeypatch.setenv("A_KEY", value)
     with serving() as server:
         with pytest.raises(UsageError, match=expected) as refused:
@@ -374,9 +374,8 @@ def test_what_is_no_log_probability_is_a_bad_reply(number):
 def test_a_sentinel_is_no_log_probability():
     """-9999 says that there is none; counts that are none are unknown."""
     body = '{"choices": [{"text": "a", "logprobs": {"tokens": ["a"], "token_logprobs": [-9999.0], "top_logprobs": [{'
-    reply = parse_reply(
-        body + '"a": -1, "b": -9999}]}}], "usage": {"prompt_tokens": 1e400, "completion_tokens": null}}'
-    )
+    body += '"a": -1, "b": -9999}]}}], "usage": {"prompt_tokens": 1e400, "completion_tokens": null}}'
+    reply = parse_reply(body)
     assert reply.tokens[0].logprob != reply.tokens[0].logprob
     assert reply.tokens[0].top == {b"a": -1.0}
     assert (reply.prompt_tokens, reply.output_tokens) == (-1, -1)
@@ -418,7 +417,7 @@ def test_a_pause_that_is_none_is_ignored():
 
 @pytest.mark.parametrize("proxy", ["foo://127.0.0.1:9", "http://u:p@bad host:9"])
 def test_a_proxy_that_is_none_is_one_line(monkeypatch, proxy):
-    """It is refused at once, without its password."""
+    """Such a proxy is refused at once, without its password."""
     monkeypatch.setenv("HTTP_PROXY", proxy)
     client = client_of("http://192.0.2.1/v1", send_texts=True)
     with pytest.raises(ServerError, match=r"cannot be (asked|reached)") as refused:

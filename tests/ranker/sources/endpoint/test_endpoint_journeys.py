@@ -42,7 +42,7 @@ def command(server, *options):
 
 
 def run(server, *options, **environment):
-    """What a run printed."""
+    """A process that has run the program."""
     return subprocess.run(command(server, *options), capture_output=True, text=True, check=False,
                           env={**os.environ, **environment})  # fmt: skip
 
@@ -59,11 +59,11 @@ def test_the_key_is_nowhere(folder):
         words = command(server, "--api-key-env", "MY_KEY", "--save", "run.json", "-v")
         process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                    env={**os.environ, "MY_KEY": KEY, "OPENAI_API_KEY": "other"})  # fmt: skip
-        seen = []
+        command_lines = []
         while process.poll() is None:
             for place in Path("/proc").glob("[0-9]*/cmdline"):
                 try:
-                    seen.append(place.read_bytes())
+                    command_lines.append(place.read_bytes())
                 except OSError:  # it has ended meanwhile
                     continue
             time.sleep(0.2)
@@ -74,8 +74,8 @@ def test_the_key_is_nowhere(folder):
         assert wrong.returncode == 2
         assert "Incorrect API key provided: Bearer ***; the key is missing or wrong" in wrong.stderr
     assert server.requests[0][2]["Authorization"] == f"Bearer {KEY}"
-    texts = [*map(str.encode, (*outputs, wrong.stdout, wrong.stderr)), *all_files(folder).values(), *seen]
-    assert len(seen) > 20
+    texts = [*map(str.encode, (*outputs, wrong.stdout, wrong.stderr)), *all_files(folder).values(), *command_lines]
+    assert len(command_lines) > 20
     assert not any(KEY.encode() in text or b"sk-wrong-one" in text for text in texts)
 
 
@@ -97,9 +97,9 @@ def test_wrong_addresses_and_keys_are_refused_before_the_rows_are_read(folder):
 
 @pytest.mark.more
 def test_a_run_that_is_killed_loses_nothing(folder):
-    """What the server replied is kept; the next run asks for the rest alone, and has the same result."""
+    """Replies of the server are kept; the next run asks for the others alone, and has the same result."""
     with serving() as server:
-        whole = json.loads(run(server).stdout)
+        uninterrupted = json.loads(run(server).stdout)
         names = set(server.rows())
         assert len(names) == len(server.rows()) == 60
     for file in Path("store").rglob("*"):
@@ -119,7 +119,7 @@ def test_a_run_that_is_killed_loses_nothing(folder):
         twice = len(server.rows()) - len(set(server.rows()))
         assert set(server.rows()) == names
         assert twice <= 2 * 4  # those that were in flight
-    assert last["decision"]["models"] == whole["decision"]["models"]
+    assert last["decision"]["models"] == uninterrupted["decision"]["models"]
 
 
 @pytest.mark.more
@@ -188,7 +188,7 @@ def test_attributions_need_a_budget(folder):
 @pytest.mark.more
 @pytest.mark.parametrize(("options", "status"), [((), 1), (("--not-worse-than", "tiny/first"), 3)])
 def test_rows_that_failed_come_first_and_decide_the_exit_status(folder, options, status):
-    """They are counted above everything else, in the JSON, and never taken for answers."""
+    """Failed rows are counted above everything else, in the JSON, and never taken for answers."""
     with serving(wrong=deque(["400", "400", "400"])) as server:
         run_of = run(server, *options)
         assert run_of.returncode == status, run_of.stderr
@@ -196,9 +196,9 @@ def test_rows_that_failed_come_first_and_decide_the_exit_status(folder, options,
         words = ["table" if word == "json" else word for word in command(server, *options)]
         again = subprocess.run(words, capture_output=True, text=True, check=False)
     assert again.returncode == status, again.stderr
-    said = " ".join(again.stdout.split())
-    assert "Answers that failed: 3 of tiny/" in said[:600]
-    assert "They are neither right nor wrong" in said
+    report = " ".join(again.stdout.split())
+    assert "Answers that failed: 3 of tiny/" in report[:600]
+    assert "They are neither right nor wrong" in report
 
 
 @pytest.mark.more
@@ -217,10 +217,10 @@ def test_a_limit_of_requests_loses_no_row(folder):
 
     with serving(refuses=refuses) as server:
         run_of = run(server)
-    found = json.loads(run_of.stdout)
+    ranking = json.loads(run_of.stdout)
     assert run_of.returncode == 0, run_of.stderr
-    assert found["header"]["probe"] == 30
-    assert found["header"]["failed_answers"] == {}
+    assert ranking["header"]["probe"] == 30
+    assert ranking["header"]["failed_answers"] == {}
     assert "refuses requests for now: status 429: slow down; they wait" in run_of.stderr
 
 
@@ -233,18 +233,17 @@ def test_a_budget_is_spent_on_the_same_rows_of_all_prompts(folder):
     """With 60 requests, four prompts and rows of one request each has the same rows; a larger budget goes on."""
     for name in ("third", "fourth"):
         Path(f"{name}.toml").write_text(PROMPT.replace("It was", f"The {name} was"))
-    more = ["--prompts", "third.toml", "--prompts", "fourth.toml"]
+    prompts = ["--prompts", "third.toml", "--prompts", "fourth.toml"]
     with serving(top=None, echo=False) as server:
-        run_of = run(server, *more, "--max-requests", 60)
-        asked = [len(server.rows(words)) for words in ("It was", "All in all", "The third", "The fourth")]
+        run_of = run(server, *prompts, "--max-requests", 60)
+        counts = [len(server.rows(words)) for words in ("It was", "All in all", "The third", "The fourth")]
         assert run_of.returncode == 1, run_of.stderr
         assert len(server.requests) <= 60
-        assert len(set(asked)) == 1
-        assert asked[0] == (60 - PROBES) // 4
-        found = json.loads(run_of.stdout)
-        assert found["header"]["probe"] == 30
-        assert [*found["header"]["failed_answers"].values()] == [30 - asked[0]] * 4
+        assert counts == [(60 - PROBES) // 4] * 4
+        header = json.loads(run_of.stdout)["header"]
+        assert header["probe"] == 30
+        assert [*header["failed_answers"].values()] == [30 - counts[0]] * 4
         assert "share of the budget is spent" in run_of.stdout
-        rest = run(server, *more)
-        assert rest.returncode == 0, rest.stderr
+        second = run(server, *prompts)
+        assert second.returncode == 0, second.stderr
         assert len(server.rows()) == 4 * 30

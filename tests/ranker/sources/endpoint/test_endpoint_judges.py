@@ -44,7 +44,7 @@ def command(server, *options):
 
 
 def run(server, *options):
-    """What a run printed."""
+    """A process that has run the program."""
     return subprocess.run(command(server, *options), capture_output=True, text=True, check=False)
 
 
@@ -52,10 +52,10 @@ def run(server, *options):
 def test_a_judge_that_is_killed_goes_on(folder):
     """Each answer of each model is marked once; the result is that of a run without a break."""
     with serving() as server:
-        whole = json.loads(run(server).stdout)["decision"]
+        uninterrupted = json.loads(run(server).stdout)["decision"]
         names = set(server.rows("Row"))
         assert len(names) == len(server.rows("Row")) == 30
-    assert [judge["name"] for judge in whole["judges"]] == ["gpt"]
+    assert [judge["name"] for judge in uninterrupted["judges"]] == ["gpt"]
     for file in Path("store").rglob("*"):
         if file.is_file():
             file.unlink()
@@ -70,7 +70,7 @@ def test_a_judge_that_is_killed_goes_on(folder):
         last = json.loads(run(server).stdout)["decision"]
         assert set(server.rows("Row")) == names
         assert len(server.rows("Row")) - len(names) <= 2  # those that were in flight
-    assert (last["models"], last["judges"]) == (whole["models"], whole["judges"])
+    assert (last["models"], last["judges"]) == (uninterrupted["models"], uninterrupted["judges"])
 
 
 @pytest.mark.more
@@ -89,14 +89,14 @@ def test_a_dry_run_counts_what_a_judge_costs(folder):
 
 
 def test_answers_of_a_judge_that_failed_come_first_and_decide_the_exit_status(folder, rank_models):
-    """They are no marks, and the others count."""
+    """Failed answers are no marks, and the others count."""
     Path("rows.csv").write_text("id,text\n" + "".join(f"q{n},A row {n}\n" for n in range(10)))
     with serving(wrong=deque(["400", "400", "400"])) as server:
         status, out, err = rank_models(*command(server, "--no-isolate")[3:])
         assert status == 1, err
-        found = json.loads(out)
-        assert found["header"]["failed_answers"] == {"gpt": 3}
-        assert found["decision"]["judges"][0]["rows"] == 10
+        ranking = json.loads(out)
+        assert ranking["header"]["failed_answers"] == {"gpt": 3}
+        assert ranking["decision"]["judges"][0]["rows"] == 10
         words = ["table" if word == "json" else word for word in command(server, "--no-isolate")[3:]]
         server.behaviour.wrong = deque(["400", "400", "400"])
         status, out, _ = rank_models(*words)
@@ -105,7 +105,7 @@ def test_answers_of_a_judge_that_failed_come_first_and_decide_the_exit_status(fo
 
 
 def test_verdicts_of_a_judge_that_failed_are_none(folder, rank_models):
-    """They are counted beside votes, too: first in the report, in the JSON, and by the exit status."""
+    """Failed verdicts are counted beside votes: first in the report, in the JSON, and by the exit status."""
     Path("rows.csv").write_text("id,text\n" + "".join(f"q{n},A row {n}\n" for n in range(10)))
     Path("votes.csv").write_text("id,model_a,model_b,winner\nq0,a,b,a\nq1,b,c,b\nq2,a,c,tie\n")
     words = ["--votes", "votes.csv", "--pool", "rows.csv", "--models", "a.csv", "b.csv", "c.csv", "--no-isolate"]

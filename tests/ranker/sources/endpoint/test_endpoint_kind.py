@@ -1,4 +1,4 @@
-"""Prompts on a model behind a server: what it can do is found out, and labels are scored in the best way it has."""
+"""Prompts on a model behind a server: labels are scored in the best way that the server has."""
 
 import math
 import pickle  # noqa: TID251  # as processes do
@@ -53,11 +53,8 @@ def model_of(server, prompt=PLAIN, model="tiny", setup=None, **options):
     """A prompt on the server."""
     chosen = EndpointOptions(**options)
     cache = ResourceCache()
-    (source,) = [
-        replace(source, prompt=prompt, **({} if setup is None else vars(setup)))
-        for source in kind.sources(Reference(server.url, part=model), SourceOptions(kinds=[chosen]), cache)
-    ]
-    return source.inspect(cache).source
+    (source,) = kind.sources(Reference(server.url, part=model), SourceOptions(kinds=[chosen]), cache)
+    return replace(source, prompt=prompt, **({} if setup is None else vars(setup))).inspect(cache).source
 
 
 def opened(server, prompt=PLAIN, task=MOOD, cache=None, **options):
@@ -66,7 +63,7 @@ def opened(server, prompt=PLAIN, task=MOOD, cache=None, **options):
 
 
 def answers(model, examples=EXAMPLES):
-    """Its answers to examples."""
+    """Answers of a model to examples."""
     blocks = list(model.predict(examples))
     return type(blocks[0]).joined(blocks)
 
@@ -75,9 +72,8 @@ def oracle(prompt=PLAIN, example=EXAMPLES[0]):
     """The (2,) logits of a row, from the definition: words token by token, those of a label added up."""
     context = prompt.fill(example.segments).rstrip()
     scores = {word: score(context, f" {word}") for words in prompt.verbalizers.values() for word in words}
-    return np.array(
-        [np.logaddexp.reduce([scores[word] for word in prompt.verbalizers[label]]) for label in MOOD.labels]
-    )
+    words = [prompt.verbalizers[label] for label in MOOD.labels]
+    return np.array([np.logaddexp.reduce([scores[word] for word in of_label]) for of_label in words])
 
 
 @pytest.mark.parametrize(("abilities", "way"), [
@@ -105,24 +101,24 @@ def test_log_probabilities_that_are_too_few_are_not_believed():
 def test_a_repeated_prompt_has_its_text_and_a_number_for_each_token():
     """As many as the server counts, of the prompt's own text, and none without a number but the first."""
     tokens = (Token(b"The"), Token(b" sun", -1.0), Token(b" is", -2.0), Token(b" hot", -3.0))
-    whole = Reply("", tokens, prompt_tokens=3, output_tokens=1)
-    assert repeats_prompt(whole, "The sun is")
-    assert doubt_of(whole) == ""
-    assert not repeats_prompt(whole, "The sea is")
-    assert not repeats_prompt(whole, "The sun")
+    repeated = Reply("", tokens, prompt_tokens=3, output_tokens=1)
+    assert repeats_prompt(repeated, "The sun is")
+    assert doubt_of(repeated) == ""
+    assert not repeats_prompt(repeated, "The sea is")
+    assert not repeats_prompt(repeated, "The sun")
     assert not repeats_prompt(Reply(" hot", tokens[3:], prompt_tokens=3, output_tokens=1), "The sun is")
-    assert doubt_of(replace(whole, prompt_tokens=4)) == "it counts 4 tokens, and shows 3"
-    assert doubt_of(replace(whole, tokens=(tokens[0], Token(b" sun"), *tokens[2:]))) == "some tokens have none"
+    assert doubt_of(replace(repeated, prompt_tokens=4)) == "it counts 4 tokens, and shows 3"
+    assert doubt_of(replace(repeated, tokens=(tokens[0], Token(b" sun"), *tokens[2:]))) == "some tokens have none"
     certain = tuple(replace(token, logprob=-0.01) for token in tokens)
-    assert "no prompt has" in doubt_of(replace(whole, tokens=certain))
+    assert "no prompt has" in doubt_of(replace(repeated, tokens=certain))
 
 
 def test_tokens_are_those_that_the_server_shows():
     """All words of its language, in the tokens that it has, which nobody here knows."""
     prompt = replace(PLAIN, verbalizers={"positive": WORDS[:4], "negative": WORDS[4:]})
     with serving() as server:
-        shown = opened(server, prompt).way.tokens
-        assert shown == {word: tuple(t.encode() for t in tokens_of(f" {word}")) for word in WORDS}
+        tokens = opened(server, prompt).way.tokens
+        assert tokens == {word: tuple(t.encode() for t in tokens_of(f" {word}")) for word in WORDS}
 
 
 def test_more_requests_for_more_tokens():
@@ -135,17 +131,17 @@ def test_more_requests_for_more_tokens():
 
 
 def test_a_label_outside_of_the_most_probable_tokens_is_a_bound():
-    """It is counted; where the best word is one, there is no answer."""
+    """Such a label is counted; if the best word is one, there is no answer."""
     with serving(top=5) as server:
         cache = ResourceCache()
         source = model_of(server)
         model = source.open(MOOD, Machine(), cache)
         rows = [Example(f"{n}", (f"A row about number {n}.",)) for n in range(40)]
-        given = answers(model, rows)
+        predictions = answers(model, rows)
         scores = [model.ask_row(row.segments) for row in rows]
         best = [max(of_row, key=of_row.get) in of_row.bounded for of_row in scores]
         assert 0 < sum(best) < 40
-        np.testing.assert_array_equal(given.state, np.where(best, NO_ANSWER, ANSWERED))
+        np.testing.assert_array_equal(predictions.state, np.where(best, NO_ANSWER, ANSWERED))
         for row, of_row in zip(rows, scores, strict=True):
             context = PLAIN.fill(row.segments).rstrip()
             assert all(of_row[word] >= score(context, f" {word}") - 1e-9 for word in of_row)
@@ -155,10 +151,8 @@ def test_a_label_outside_of_the_most_probable_tokens_is_a_bound():
             for label, words in PLAIN.verbalizers.items():
                 counts[label] += not bounded and any(word in of_row.bounded for word in words)
         assert notes[0] == "labels are scored by the tokens of their words, among the 5 most probable next tokens"
-        assert (
-            f"no label is among the most probable tokens, so that there is no answer (different rows: {sum(best)})"
-            in notes
-        )
+        none = "no label is among the most probable tokens, so that there is no answer"
+        assert f"{none} (different rows: {sum(best)})" in notes
         bound = "the label 'positive' is not among the most probable tokens, so that its probability is an upper bound"
         assert f"{bound} (different rows: {counts['positive']})" in notes
 
@@ -199,25 +193,25 @@ def test_without_log_probabilities_labels_are_read_from_text(abilities):
         model = source.open(MOOD, Machine(), cache)
         assert isinstance(model, ServerWriter)
         rows = [Example(f"{n}", (f"A row about number {n}.",)) for n in range(30)]
-        given = answers(model, rows)
-        assert {ANSWERED, NO_ANSWER} == set(given.state.tolist())
-        assert set(given.probs[given.state == ANSWERED].ravel().tolist()) == {0.0, 1.0}
-        none = int((given.state == NO_ANSWER).sum())
+        predictions = answers(model, rows)
+        assert {ANSWERED, NO_ANSWER} == set(predictions.state.tolist())
+        assert set(predictions.probs[predictions.state == ANSWERED].ravel().tolist()) == {0.0, 1.0}
+        none = int((predictions.state == NO_ANSWER).sum())
         counted = f"the text that the server writes holds no answer (different rows: {none})"
         assert cache.noted[source.place][1] == (ServerWriter.note, counted)
 
 
 @pytest.mark.more
 def test_a_server_of_chats_alone_is_asked_by_any_prompt():
-    """What is no chat is the user's message, and a note says so; a chat is none for a server that takes no chats."""
+    """A plain prompt is the user's message, with a note; a chat is none for a server that takes no chats."""
     with serving(completions=False) as server:
         cache = ResourceCache()
         source = model_of(server)
         model = source.open(MOOD, Machine(), cache)
         assert model.way.first_alone
         assert model.put(("A row.",)) == [{"role": "user", "content": "A row. It was"}]
-        told = "the server takes chats alone, so that the prompt plain is put as a user's message"
-        assert told in cache.noted[source.place][1]
+        note = "the server takes chats alone, so that the prompt plain is put as a user's message"
+        assert note in cache.noted[source.place][1]
         assert opened(server, CHAT).way.first_alone
         assert {path for path, _, _ in server.requests[1:]} <= {"/v1/completions", "/v1/chat/completions"}
     with serving(chat=False) as server, pytest.raises(ServerError, match="takes no chat"):
@@ -294,9 +288,9 @@ def test_texts_are_written_and_read():
     prompt = Prompt(name="write", template="{text} Answer:", max_new_tokens=7, stop=("\n", "e", "x", "y", "z"))
     with serving() as server:
         model = opened(server, prompt, TextTask("qa"))
-        written = answers(model).values
-        assert len(written) == len(EXAMPLES)
-        assert not any("e" in text or "\n" in text for text in written)
+        texts = answers(model).values
+        assert len(texts) == len(EXAMPLES)
+        assert not any("e" in text or "\n" in text for text in texts)
         assert server.requests[-1][1]["stop"] == ["\n", "e", "x", "y"]
         assert server.requests[-1][1]["max_tokens"] == 7
 
@@ -311,8 +305,8 @@ def test_a_row_that_fails_has_failed_and_the_others_have_answers(wrong, reason):
     with serving(wrong=deque(wrong)) as server:
         cache = ResourceCache()
         source = model_of(server, concurrency=1)
-        given = answers(source.open(MOOD, Machine(), cache))
-        assert given.state.tolist() == [ERROR, ANSWERED, ANSWERED, ANSWERED]
+        predictions = answers(source.open(MOOD, Machine(), cache))
+        assert predictions.state.tolist() == [ERROR, ANSWERED, ANSWERED, ANSWERED]
         assert f"failed: {reason} (different rows: 1)" in cache.noted[source.place][1]
 
 
@@ -335,7 +329,7 @@ def test_a_failed_row_is_asked_again_and_others_are_not(tmp_path):
 
 @pytest.mark.more
 def test_a_server_that_fails_row_after_row_is_left_out():
-    """It is not asked about all rows."""
+    """Such a server is not asked about all rows."""
     rows = [Example(f"{n}", (f"A row about number {n}.",)) for n in range(300)]
     with serving(wrong=deque(["500"] * 10_000)) as server:
         with pytest.raises(ServerError, match="fails 20 rows in a row: it replies|fails 20 rows in a row: replies"):
@@ -353,9 +347,8 @@ def test_a_change_of_the_model_leaves_it_out_until_it_is_asked_anew(tmp_path):
 
         server.behaviour.wrong.extend(["", "", "other fingerprint"])
         first = run()
-        assert (
-            "replied as the fingerprint 'f1', and now replies as 'f2'; `refetch` asks everything anew" in first.failure
-        )
+        message = "replied as the fingerprint 'f1', and now replies as 'f2'; `refetch` asks everything anew"
+        assert message in first.failure
         server.behaviour.fingerprint = "f2"
         assert "now replies as 'f2'" in run().failure
         before = len(server.rows())
@@ -378,14 +371,13 @@ def test_a_dry_run_sends_nothing_and_says_what_it_would(tmp_path):
         bill = outcome.estimate.bill
         assert (bill.requests, bill.most, bill.output_tokens, bill.currency) == (4, 12, 12, "EUR")
         assert bill.money == pytest.approx((10 * bill.prompt_tokens + 40 * 12) / 1e6)
-        assert str(outcome.estimate).startswith(
-            f"rows: 4 to predict; 4 to 12 requests to {job.source.server.host}, at most"
-        )
+        opening = f"rows: 4 to predict; 4 to 12 requests to {job.source.server.host}, at most"
+        assert str(outcome.estimate).startswith(opening)
         run_job(replace(job, dry=False), Store(tmp_path), ResourceCache(), silent)
         sent = len(server.requests)
         assert run_job(job, Store(tmp_path), ResourceCache(), silent).estimate is None
-        more = replace(job, requests=(Request([*EXAMPLES, Example("5", ("Another row.",))]),))
-        assert run_job(more, Store(tmp_path), ResourceCache(), silent).estimate.bill.requests == 2
+        larger = replace(job, requests=(Request([*EXAMPLES, Example("5", ("Another row.",))]),))
+        assert run_job(larger, Store(tmp_path), ResourceCache(), silent).estimate.bill.requests == 2
         assert len(server.requests) == sent
 
 
@@ -396,16 +388,16 @@ def test_a_dry_run_counts_what_is_kept_and_how_much_a_row_took(tmp_path):
         source = model_of(server)
         job = Job(source, MOOD, (Request(rows[:10]),))
         run_job(job, Store(tmp_path), ResourceCache(), silent)
-        asked = len(server.rows())
-        more = replace(job, requests=(Request([*rows, Example("z", ("Row z.",))]),), dry=True)
-        bill = run_job(more, Store(tmp_path), ResourceCache(), silent).estimate.bill
-        assert (bill.requests, bill.most) == (math.ceil(11 * asked / 10),) * 2
-        run_job(replace(more, dry=False), Store(tmp_path), ResourceCache(), silent)
-        assert abs(len(server.rows()) - asked - bill.requests) <= 2
+        count = len(server.rows())
+        larger = replace(job, requests=(Request([*rows, Example("z", ("Row z.",))]),), dry=True)
+        bill = run_job(larger, Store(tmp_path), ResourceCache(), silent).estimate.bill
+        assert (bill.requests, bill.most) == (math.ceil(11 * count / 10),) * 2
+        run_job(replace(larger, dry=False), Store(tmp_path), ResourceCache(), silent)
+        assert abs(len(server.rows()) - count - bill.requests) <= 2
 
 
 def test_a_dry_run_before_the_first_gives_a_range(tmp_path):
-    """What the server can do is not known, and a word may have to be asked for once more."""
+    """The server's abilities are not known, and a word may have to be asked for once more."""
     with serving() as server:
         job = Job(model_of(server), MOOD, (Request(EXAMPLES),), dry=True)
         bill = run_job(job, Store(tmp_path), ResourceCache(), silent).estimate.bill
@@ -455,9 +447,8 @@ def test_an_address_that_is_none_is_refused(url, message):
 def test_texts_stay_on_this_machine_unless_that_is_allowed():
     """A host that is not this machine is asked for nothing, not even for what it can do."""
     source, = kind.sources(Reference("http://192.0.2.1/v1", part="m"), SourceOptions(), ResourceCache())  # fmt: skip
-    with pytest.raises(
-        UsageError, match="the texts of rows would be sent to 192.0.2.1, another machine: `send_texts` allows"
-    ):
+    message = "the texts of rows would be sent to 192.0.2.1, another machine: `send_texts` allows"
+    with pytest.raises(UsageError, match=message):
         source.connect(ResourceCache())
 
 
@@ -469,8 +460,10 @@ def test_each_host_has_its_own_key(monkeypatch):
     assert options.key_name("b.example", alone=False) == ""
     assert EndpointOptions().key_name("b.example", alone=True) == "OPENAI_API_KEY"
     cache = ResourceCache()
-    both = [kind.sources(Reference(f"http://127.0.0.1:{port}/v1"), SourceOptions(), cache)[0] for port in (1, 2)]
-    assert [source.inspect(cache).needs.secrets for source in both] == [(), ()]
+    local_sources = [
+        kind.sources(Reference(f"http://127.0.0.1:{port}/v1"), SourceOptions(), cache)[0] for port in (1, 2)
+    ]
+    assert [source.inspect(cache).needs.secrets for source in local_sources] == [(), ()]
 
 
 @pytest.mark.parametrize(("options", "message"), [
@@ -529,14 +522,14 @@ def test_what_changes_a_number_is_in_the_key(name):
     value, changes = IDENTITY[name]
     with serving(model=None) as server, serving(model=None) as another:
         source = model_of(server)
-        other = replace(source, **{name: model_of(another).server if name == "server" else value})
-        keys = [model.identity(MOOD, Machine(), ResourceCache())["content"] for model in (source, other)]
+        changed = replace(source, **{name: model_of(another).server if name == "server" else value})
+        keys = [model.identity(MOOD, Machine(), ResourceCache())["content"] for model in (source, changed)]
         assert (keys[0] != keys[1]) == changes
         assert pickle.loads(pickle.dumps(source)) == source  # noqa: S301  # our own
         assert hash(source) == hash(replace(source))
         if name == "options":
-            asked = replace(source, server=replace(source.server, options=EndpointOptions(**ASKING)))
-            assert asked.identity(MOOD, Machine(), ResourceCache())["content"] == keys[0]
+            sent = replace(source, server=replace(source.server, options=EndpointOptions(**ASKING)))
+            assert sent.identity(MOOD, Machine(), ResourceCache())["content"] == keys[0]
     assert IDENTITY.keys() == {field.name for field in fields(kind.EndpointModel)}
     assert ASKING.keys() == {field.name for field in fields(EndpointOptions)}
 
@@ -551,7 +544,7 @@ def test_a_missing_package_is_named(monkeypatch):
 
 @pytest.mark.more
 def test_a_chat_that_thinks_first_is_read_as_text():
-    """Its first token says nothing of a label; what stands after the thoughts is the answer, and without it none."""
+    """The answer stands after the thoughts, and the first token says nothing of a label."""
     for opening, state in (("<think>so</think>", ANSWERED), ("<think>so", NO_ANSWER)):
         prompt = replace(CHAT, verbalizers={"positive": WORDS[:4], "negative": (*WORDS[4:], ":", "Label", "the", "a")})
         with serving(chat_top=5_000, opening=opening) as server:
@@ -567,8 +560,8 @@ def test_a_prompt_that_is_not_repeated_whole_has_failed():
     """A server that leaves out its beginning would give numbers of another text."""
     short = replace(PLAIN, verbalizers={"positive": ("good",), "negative": ("bad",)})
     with serving(echo=True, wrong=deque(["truncated"] * 2)) as server:  # both words of the first row
-        given = answers(opened(server, short, concurrency=1))
-        assert given.state.tolist() == [ERROR, ANSWERED, ANSWERED, ANSWERED]
+        predictions = answers(opened(server, short, concurrency=1))
+        assert predictions.state.tolist() == [ERROR, ANSWERED, ANSWERED, ANSWERED]
 
 
 def test_a_calibration_by_bounds_is_none():
@@ -587,10 +580,10 @@ def test_trouble_at_the_probe_is_no_ability(tmp_path):
         cache.folder = tmp_path
         with pytest.raises(ServerError, match="replies with status 503: still loading"):
             opened(server, cache=cache)
-        asked = len(server.requests)
+        count = len(server.requests)
         with pytest.raises(ServerError, match="still loading"):
             opened(server, cache=cache)
-        assert len(server.requests) == asked
+        assert len(server.requests) == count
         cache = ResourceCache()
         cache.folder = tmp_path
         assert isinstance(opened(server, cache=cache), ServerScorer)

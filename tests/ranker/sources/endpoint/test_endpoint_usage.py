@@ -35,7 +35,7 @@ def usage_of(tmp_path, prompt=PLAIN, examples=EXAMPLES, options=None, **abilitie
 
 @pytest.mark.parametrize("abilities", [{}, {"echo": True}])
 def test_the_tokens_of_a_row_are_those_of_all_its_requests(tmp_path, abilities):
-    """Whichever way labels are scored in; what was found out beforehand is of no row."""
+    """Labels may be scored in either way; requests that find out abilities are of no row."""
     usage, sent = usage_of(tmp_path, **abilities)
     for row, example in enumerate(EXAMPLES):
         prompts = [body["prompt"] for body in sent if example.segments[0] in body["prompt"]]
@@ -47,7 +47,7 @@ def test_the_tokens_of_a_row_are_those_of_all_its_requests(tmp_path, abilities):
 
 
 def test_what_is_written_counts_as_output(tmp_path):
-    """Up to the limit of the prompt."""
+    """Output counts up to the limit of the prompt."""
     usage, sent = usage_of(tmp_path, WRITING)
     assert usage.amounts[1].max() <= 4
     assert usage.amounts[0].tolist() == [len(tokens_of(body["prompt"])) for body in sent]
@@ -60,9 +60,9 @@ def test_a_server_that_counts_no_tokens_has_no_usage(tmp_path, abilities):
 
 
 def test_rows_that_were_not_asked_are_unknown(tmp_path):
-    """Their requests are in no journal, and are not sent."""
-    other = replace(EXAMPLES[0], segments=("A row about nothing.",))
-    usage, _ = usage_of(tmp_path, examples=[other, EXAMPLES[1]])
+    """Requests of such rows are in no journal, and are not sent."""
+    new_row = replace(EXAMPLES[0], segments=("A row about nothing.",))
+    usage, _ = usage_of(tmp_path, examples=[new_row, EXAMPLES[1]])
     assert np.isnan(usage.amounts[0]).tolist() == [True, False]
 
 
@@ -74,7 +74,7 @@ def test_of_many_rows_some_are_read(tmp_path, monkeypatch):
 
 
 def test_the_server_s_own_prices_count(tmp_path):
-    """Those of the options of its references."""
+    """The options of its references name the prices."""
     prices = tmp_path / "prices.toml"
     prices.write_text('currency = "EUR"\n[models.tiny]\nprompt = 1.0\noutput = 2.0\n')
     usage, _ = usage_of(tmp_path, options={"prices": str(prices)})

@@ -52,8 +52,8 @@ HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
 
 def status(line, body=b'{"error": {"message": "not now"}}', *headers):
     """A reply with a status line."""
-    head = [b"HTTP/1.1 " + line, b"Content-Length: %d" % len(body), *headers, b"", body]
-    return b"\r\n".join(head)
+    parts = [b"HTTP/1.1 " + line, b"Content-Length: %d" % len(body), *headers, b"", body]
+    return b"\r\n".join(parts)
 
 
 def ok(body):
@@ -204,11 +204,7 @@ class FailingHandler(Handler):
 
 
 class FailingServer(Server):
-    """A server for all ways and moments.
-
-    Attributes:
-        failing: those whose moment has come.
-    """
+    """A server for all ways and moments; `failing` has those whose moment has come."""
 
     def __init__(self, behaviour):
         super().__init__(behaviour)
@@ -228,9 +224,9 @@ def quick(monkeypatch):
     """Clients try twice, hardly wait, and read no certificates; no journal and no file is forced to the disk."""
 
     def journal(folder):
-        kept = Journal(None)
-        kept.folder = folder
-        return kept
+        in_memory = Journal(None)
+        in_memory.folder = folder
+        return in_memory
 
     monkeypatch.setattr(kind, "Journal", journal)
     monkeypatch.setattr(os, "fsync", lambda number: None)
@@ -257,7 +253,7 @@ def models_of(*urls, prompt=PROMPT):
 
 
 def asked(models):
-    """What models answered, and why others were left out; nothing is kept on the disk."""
+    """Answers of models, and the reasons why others were left out; nothing is kept on the disk."""
     requests = [(Request(EXAMPLES),)] * len(models.unpinned)
     return run_models(models, MOOD, requests, Runtime(executor=Serial(), store=None))
 
@@ -277,7 +273,7 @@ def test_servers_that_fail_leave_out_their_models_alone(server, moment):
 
 @pytest.mark.parametrize("served", [0, 1, 3, 5])
 def test_a_server_that_is_gone_after_some_requests_leaves_out_its_model(server, served):
-    """Whether that is before the first, or in the midst of the rows."""
+    """A server may go before the first row, or in the midst of the rows."""
     with serving() as going:
         answer = going.RequestHandlerClass.answer
 
@@ -304,26 +300,26 @@ def test_a_journal_that_cannot_be_used_leaves_out_models_behind_servers_alone(se
     """The file is damaged, and other models need no journal."""
     monkeypatch.setattr(kind, "Journal", Journal)
     (tmp_path / FILE).write_bytes(b"no database" * 1_000)
-    models = InspectedModels((*models_of(server.urls("rows")[-1]).unpinned, Model(Polite("polite"))))
+    models = InspectedModels((*models_of(server.urls("rows")[-1]).unpinned, Model(LocalModel("polite"))))
     runtime = Runtime(executor=Serial(), store=Store(tmp_path))
     answers, failures = run_models(models, MOOD, [(Request(EXAMPLES),)] * 2, runtime)
     assert list(answers) == ["polite"]
     assert re.fullmatch(r".*responses.sqlite3 cannot be used: file is not a database", failures["m0"])
 
 
-class Polite(TextSource):
+class LocalModel(TextSource):
     """A model in this process."""
 
     def labels(self):
-        """Its labels."""
+        """Labels of the task."""
         return MOOD.labels
 
     def content(self):
-        """Its version."""
+        """Version of the model."""
         return "1"
 
     def probabilities(self, texts):
-        """Its answers."""
+        """The same for all texts."""
         return [[0.2, 0.8] for _ in texts]
 
 
@@ -334,7 +330,7 @@ def test_a_wrong_address_is_refused_at_once_only_if_no_other_model_is_left(serve
     """Else it is left out later, and is not asked again for that."""
     addresses = {"dead": "http://127.0.0.1:9/v1", "well": server.urls("rows")[-1]}
     models = models_of(*[addresses[url] for url in urls if url in addresses])
-    unpinned = (*models.unpinned, *([Model(Polite("polite"))] if "polite" in urls else []))
+    unpinned = (*models.unpinned, *([Model(LocalModel("polite"))] if "polite" in urls else []))
     if refused:
         with pytest.raises(UsageError, match="127.0.0.1:9 cannot be reached"):
             check_connected(unpinned, models.cache)

@@ -15,7 +15,7 @@ from ranker.sources.endpoint.pace import OutOfPatience, Pace, TooMany, retry_aft
 NEVER = threading.Event()
 
 
-class Clock:
+class SteppedClock:
     """A clock that a wait puts forward, for a single thread."""
 
     def __init__(self):
@@ -60,8 +60,8 @@ class Window:
             self.times.append(now)
             return None
         self.refused += 1
-        rest = self.times[0] + self.seconds - now
-        return 429, "slow down", dict.fromkeys(self.headers or (), f"{rest + 0.5:.3f}")
+        wait = self.times[0] + self.seconds - now
+        return 429, "slow down", dict.fromkeys(self.headers or (), f"{wait + 0.5:.3f}")
 
 
 def limited(pace, *refusals):
@@ -80,9 +80,9 @@ def send(pace, times, refusal):
         raise refusal
 
 
-def pace_of(clock, most=8, **more):
+def pace_of(clock, most=8, **options):
     """The pace by a clock of its own."""
-    return Pace(most, now=clock.now, wait=clock.wait, **more)
+    return Pace(most, now=clock.now, wait=clock.wait, **options)
 
 
 @pytest.mark.more
@@ -105,7 +105,7 @@ def test_every_row_arrives_at_sixty_requests_a_minute(headers):
 
 def test_a_refusal_stops_all_and_then_one_is_sent():
     """Eight at a time before it; one after it; and one more with each reply."""
-    clock = Clock()
+    clock = SteppedClock()
     pace = pace_of(clock)
     limited(pace, TooMany("429", 20.0))
     sent = []
@@ -118,8 +118,8 @@ def test_a_refusal_stops_all_and_then_one_is_sent():
 
 
 def test_the_pause_doubles_as_long_as_nothing_is_answered():
-    """Where the server says no time: half a second, one, two ... and a reply begins anew."""
-    clock = Clock()
+    """A server that says no time has pauses of half a second, one, two ...; a reply begins anew."""
+    clock = SteppedClock()
     pace = pace_of(clock)
     times = limited(pace, *[TooMany("429", None)] * 8)
     pauses = [after - before for before, after in zip(times, times[1:], strict=False)]
@@ -132,7 +132,7 @@ def test_the_pause_doubles_as_long_as_nothing_is_answered():
 
 def test_requests_that_were_in_flight_together_are_one_refusal():
     """The pause does not double with each."""
-    pace = pace_of(Clock())
+    pace = pace_of(SteppedClock())
     turns = [pace.turn(NEVER) for _ in range(4)]
     for turn in turns:
         turn.__enter__()
@@ -142,22 +142,22 @@ def test_requests_that_were_in_flight_together_are_one_refusal():
 
 
 def test_a_server_that_asks_for_less_than_it_needs_is_not_believed():
-    """It says 0 seconds each time: the pauses grow."""
-    times = limited(pace_of(Clock()), *[TooMany("429", 0.0)] * 6)
+    """Pauses grow though the server says 0 seconds each time."""
+    times = limited(pace_of(SteppedClock()), *[TooMany("429", 0.0)] * 6)
     assert times[-1] - times[0] >= 15
 
 
 def test_limits_are_not_waited_for_without_end():
     """After five minutes without any reply, or where a longer wait is asked for, or of a quota."""
-    for refusals, said in (
+    for refusals, message in (
         ([TooMany("status 429: slow down", None)] * 20, "has refused all requests for 5 min (status 429: slow down)"),
         ([TooMany("status 429: slow down", 7200.0)], "asks to wait 2.0 h (status 429: slow down)"),
         ([TooMany("status 429: no credits", None, quota=True)], "has a quota that is used up (status 429: no credits)"),
     ):
-        pace = pace_of(Clock())
+        pace = pace_of(SteppedClock())
         with pytest.raises(OutOfPatience) as failed:
             limited(pace, *refusals)
-        assert str(failed.value) == f"{said}; the answers so far are stored, so go on later"
+        assert str(failed.value) == f"{message}; the answers so far are stored, so go on later"
         assert pace.now() <= 300
 
 
@@ -189,7 +189,7 @@ def test_waits_are_read_from_headers():
 
 def test_the_last_reply_before_a_limit_says_when_the_next_may_come():
     """So that nothing is refused at all."""
-    clock = Clock()
+    clock = SteppedClock()
     pace = pace_of(clock)
     with pace.turn(NEVER):
         pace.answered({"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "30s"})
@@ -200,7 +200,7 @@ def test_the_last_reply_before_a_limit_says_when_the_next_may_come():
 def test_who_stops_does_not_wait():
     """An interrupted run ends at once."""
     stopping = threading.Event()
-    pace = pace_of(Clock())
+    pace = pace_of(SteppedClock())
     limited(pace, TooMany("429", 200.0))
     stopping.set()
     with pace.turn(stopping):

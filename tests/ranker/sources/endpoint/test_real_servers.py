@@ -62,9 +62,9 @@ def started(words, port, path):
 
 def free_port():
     """A port that nobody uses."""
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return taken.getsockname()[1]
+    with socket.socket() as connection:
+        connection.bind(("127.0.0.1", 0))
+        return connection.getsockname()[1]
 
 
 def llama(port):
@@ -90,13 +90,12 @@ def opened(port, prompt, cache=None):
 
 
 def test_llama_cpp_answers_as_the_same_model_here():
-    """It ignores `echo`, and shows next tokens; numbers differ as its arithmetic does, which is quantised."""
+    """The server ignores `echo`, and shows next tokens; numbers differ as its arithmetic does, which is quantised."""
     port = free_port()
     with llama(port):
         remote = opened(port, "sentiment/review")
-        assert remote.way == NextTokens(
-            {"positive": (b" positive",), "negative": (b" negative",)}, False, " ", False, 2_000
-        )
+        words = {"positive": (b" positive",), "negative": (b" negative",)}
+        assert remote.way == NextTokens(words, False, " ", False, 2_000)
         probs = np.concatenate([block.probs for block in remote.predict(EXAMPLES)])
         scores = np.array([[remote.ask_row(row.segments)[word] for word in remote.way.words] for row in EXAMPLES])
         chat = opened(port, "labels/chat")
@@ -160,10 +159,10 @@ def test_a_run_outlives_its_server(tmp_path):
         _, errors = run.communicate()
         assert run.returncode == 1
         assert "is left out: 127.0.0.1:" in errors
-    kept = replies()
+    stored = replies()
     with llama(port) as server:
         run = subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        wait_for(kept + 10)
+        wait_for(stored + 10)
         server.send_signal(signal.SIGSTOP)
         time.sleep(3)
         server.send_signal(signal.SIGCONT)
@@ -174,4 +173,4 @@ def test_a_run_outlives_its_server(tmp_path):
     with sqlite3.connect(tmp_path / "store" / FILE) as base:
         requests = [row[0] for row in base.execute("SELECT requests FROM spent")]
     assert len(requests) == 2
-    assert requests[1] <= replies() - kept + 4 + 4  # at most those in flight at the pause, and at the kill, twice
+    assert requests[1] <= replies() - stored + 4 + 4  # at most those in flight at the pause, and at the kill, twice

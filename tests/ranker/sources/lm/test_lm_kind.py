@@ -32,7 +32,7 @@ def kind_name(place):
     """The name of the kind that claims a place."""
     cache = ResourceCache()
     kind = kinds.kind_of(Reference(str(place)), SourceOptions(), cache)
-    return next(name for name, each in kinds.known_kinds(cache).items() if each is kind)
+    return next(name for name, candidate in kinds.known_kinds(cache).items() if candidate is kind)
 
 
 def test_the_configuration_decides_which_kind_a_folder_is(lm, checkpoint, tmp_path):
@@ -69,14 +69,10 @@ def project(tmp_path):
         (tmp_path / "prompts" / f"{name}.toml").write_text(body)
     texts = ["The doctor saw the actor.", "An old judge danced.", "The judge waited near the doctor."]
     for file, start in (("rows", 0), ("more", 50)):
-        lines = [
-            {
-                "premise": f"{texts[n % 3]} {n}",
-                "hypothesis": texts[(n + 1) % 3],
-                "label": ("entailment", "non-entailment")[n % 2],
-            }
-            for n in range(start, start + 12)
-        ]
+        pairs = [(f"{texts[n % 3]} {n}", texts[(n + 1) % 3]) for n in range(start, start + 12)]
+        labels = ["entailment", "non-entailment"] * 6
+        rows = [(*pair, label) for pair, label in zip(pairs, labels, strict=True)]
+        lines = [dict(zip(("premise", "hypothesis", "label"), row, strict=True)) for row in rows]
         (tmp_path / f"{file}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     return tmp_path
 
@@ -151,37 +147,36 @@ def test_a_second_run_asks_nothing(lm, project, run, monkeypatch):
 @pytest.mark.parametrize("writes", [False, True])
 def test_an_interrupted_run_asks_for_the_rest_alone(lm, project, run, monkeypatch, writes):
     """Blocks of answers are stored as they come; no row is put to a model twice."""
-    where = "writing.WRITTEN_AT_ONCE" if writes else "scoring.ANSWERED_AT_ONCE"
-    monkeypatch.setattr(f"ranker.sources.lm.{where}", 3)
+    constant = "writing.WRITTEN_AT_ONCE" if writes else "scoring.ANSWERED_AT_ONCE"
+    monkeypatch.setattr(f"ranker.sources.lm.{constant}", 3)
     if writes:
         for file in (project / "prompts").iterdir():
             file.write_text("decode = true\nmax_new_tokens = 2\n" + file.read_text())
     model = Writer if writes else LabelScorer
-    asked, budget, run_rows = [], [3], model._run
+    contents, budget, run_rows = [], [3], model._run
 
     def limited(self, rows):
         if not budget[0]:
             raise KeyboardInterrupt
         budget[0] -= 1
-        asked.extend(row.content for row in rows)
+        contents.extend(row.content for row in rows)
         return run_rows(self, rows)
 
     monkeypatch.setattr(model, "_run", limited)
     flags = ["--models", str(lm()), "--prompts", "prompts"]
     run(*flags, exit_code=130)
-    first = len(asked)
+    first = len(contents)
     budget[0] = 10_000
     run(*flags)
-    assert 0 < first < len(set(asked)) == 24
-    assert len(asked) - len(set(asked)) < 3, "only a block that was not done is asked again"
+    assert 0 < first < len(set(contents)) == 24
+    assert len(contents) - len(set(contents)) < 3, "only a block that was not done is asked again"
 
 
 def test_a_model_that_writes_no_label_is_said_to(lm, project, run):
-    """Its rows count as wrong, and a note and a warning count them."""
+    """Rows of such a model count as wrong, and a note and a warning count them."""
     file = project / "prompts" / f"{next(iter(PROMPTS))}.toml"
-    file.write_text(
-        "decode = true\nmax_new_tokens = 2\n" + file.read_text().replace("judge", "zz").replace("actor", "yy")
-    )
+    words = file.read_text().replace("judge", "zz").replace("actor", "yy")
+    file.write_text(f"decode = true\nmax_new_tokens = 2\n{words}")
     done = run("--models", str(lm()), "--prompts", "prompts")
     assert "12 rows have no answer, which counts as wrong" in " ".join(done.out.split())
     assert "gives no answer to 12 of 12 rows" in " ".join(done.err.split())
@@ -227,13 +222,13 @@ def test_demonstrations_have_the_columns_of_the_rows(lm, project, run):
         text = (project / f"{name}.jsonl").read_text()
         (project / f"{name}.jsonl").write_text(text.replace('"label"', '"mood of it"').replace('"premise"', '"one"'))
     flags = ["--prompts", "prompts", "--columns", "text=one,text=hypothesis,label=mood of it"]
-    shown = ["--demonstrations", "more.jsonl", "--shots"]
-    done = run("--models", str(lm()), *flags, *shown, "2", "--format", "json")
+    demonstrations = ["--demonstrations", "more.jsonl", "--shots"]
+    done = run("--models", str(lm()), *flags, *demonstrations, "2", "--format", "json")
     assert {model["name"] for model in json.loads(done.out)["decision"]["models"]} == {
         "llama/because/2-shot", "llama/so/2-shot",
     }  # fmt: skip
     (project / "more.jsonl").write_text('{"text": "a", "label": "entailment"}\n')
-    done = run("--models", str(lm()), *flags, *shown, "1", exit_code=2)
+    done = run("--models", str(lm()), *flags, *demonstrations, "1", exit_code=2)
     assert "more.jsonl has rows of 1 text, and the prompt because is for rows of premise, hypothesis" in done.err
 
 
@@ -241,10 +236,10 @@ def test_a_name_is_that_of_all_prompts_of_a_model(lm, project, run):
     """Two networks of one name, by the same prompts: NAME/prompt, and one part each."""
     flags = ["--prompts", "prompts", "--format", "json"]
     done = run("--models", f"A={lm()}", f"B={lm('gpt2')}", *flags)
-    found = json.loads(done.out)
+    ranking = json.loads(done.out)
     names = {"A/because", "A/so", "B/because", "B/so"}
-    assert {model["name"] for model in found["decision"]["models"]} == names
-    levels = next(part["levels"] for part in found["parts"]["parts"] if part["name"] == "model")
+    assert {model["name"] for model in ranking["decision"]["models"]} == names
+    levels = next(part["levels"] for part in ranking["parts"]["parts"] if part["name"] == "model")
     assert {level["name"] for level in levels} == {"A", "B"}
 
 
@@ -257,9 +252,8 @@ def test_a_folder_with_gguf_files_is_these(lm, tmp_path):
     folder.mkdir()
     tiny_gguf(folder / "b.gguf", tokenizer)
     assert claims(Reference(str(folder)), SourceOptions())
-    assert [model.path for model in sources(Reference(str(folder)), SourceOptions(), ResourceCache())] == [
-        str(folder / "b.gguf")
-    ]
+    (model,) = sources(Reference(str(folder)), SourceOptions(), ResourceCache())
+    assert model.path == str(folder / "b.gguf")
     tiny_gguf(folder / "a.gguf", tokenizer)
     assert [model.name for model in sources(Reference(str(folder)), SourceOptions(), ResourceCache())] == ["a", "b"]
 
@@ -299,9 +293,8 @@ def tiny_gguf(file: Path, tokenizer) -> None:
     writer.add_tokenizer_model("gpt2")
     writer.add_token_list(vocabulary)
     writer.add_token_types([3 if token.startswith("[") and len(token) > 3 else 1 for token in vocabulary])
-    writer.add_token_merges(
-        [f"{left} {right}" for left, right in json.loads(tokenizer.backend_tokenizer.to_str())["model"]["merges"]]
-    )
+    merges = json.loads(tokenizer.backend_tokenizer.to_str())["model"]["merges"]
+    writer.add_token_merges([f"{left} {right}" for left, right in merges])
     writer.add_bos_token_id(tokenizer.cls_token_id)
     writer.add_eos_token_id(tokenizer.sep_token_id)
     writer.add_unk_token_id(tokenizer.unk_token_id)
@@ -344,7 +337,7 @@ def test_a_gguf_file_is_a_language_model(tmp_path, lm):
 
 
 def test_a_damaged_gguf_file_is_one_line(tmp_path):
-    """It names the file."""
+    """The line names the file."""
     file = tmp_path / "broken.gguf"
     file.write_bytes(b"GGUF" + bytes(40))
     with pytest.raises(ModelError) as stop:

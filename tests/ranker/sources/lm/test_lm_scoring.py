@@ -29,11 +29,7 @@ DEFAULTS = LMOptions()
 LONG = "Judge whether the second sentence follows from the first one, and say so in one word."
 WORDS = {"entailment": ("The doctor", "actor"), "neutral": ("judge",), "contradiction": ("an old judge",)}
 PROMPT = Prompt(
-    segments=("premise", "hypothesis"),
-    template="{premise} because {hypothesis} ",
-    name="because",
-    instruction=LONG,
-    verbalizers=WORDS,
+    "{premise} because {hypothesis} ", ("premise", "hypothesis"), name="because", instruction=LONG, verbalizers=WORDS
 )
 EXAMPLES = [
     Example("1", ("The doctor saw the actor.", "An actor waited."), 1),
@@ -63,17 +59,17 @@ def plain_scores(model, example, texts=None):
         start = context.rstrip()
         blank = context[len(start) :]
         if network.encodes:
-            read = network.tokenizer(context, return_tensors="pt").input_ids
+            encoded = network.tokenizer(context, return_tensors="pt").input_ids
             tokens = network.tokenizer(word, add_special_tokens=False).input_ids
             decoded = torch.tensor([[network.bos, *tokens]])
-            logs = network.model(read, decoder_input_ids=decoded).logits[0].log_softmax(dim=-1)
+            logs = network.model(encoded, decoder_input_ids=decoded).logits[0].log_softmax(dim=-1)
             scores.append([logs[i, token].item() for i, token in enumerate(tokens)])
         else:
             before = network.tokenizer(start).input_ids
-            whole = network.tokenizer(start + blank + word).input_ids
-            assert whole[: len(before)] == before
-            logs = network.model(torch.tensor([whole])).logits[0].log_softmax(dim=-1)
-            scores.append([logs[i - 1, whole[i]].item() for i in range(len(before), len(whole))])
+            ids = network.tokenizer(start + blank + word).input_ids
+            assert ids[: len(before)] == before
+            logs = network.model(torch.tensor([ids])).logits[0].log_softmax(dim=-1)
+            scores.append([logs[i - 1, ids[i]].item() for i in range(len(before), len(ids))])
     return scores
 
 
@@ -127,8 +123,8 @@ def test_calibration_divides_by_rows_without_content(lm, kind):
 def test_batches_change_nothing(lm, kind, budget):
     """Each row alone, and all rows at once, have the same probabilities."""
     model = opened(lm(kind))
-    other = replace(model, network=replace(model.network, token_budget=budget))
-    np.testing.assert_allclose(probabilities(other), probabilities(model), atol=1e-5)
+    batched = replace(model, network=replace(model.network, token_budget=budget))
+    np.testing.assert_allclose(probabilities(batched), probabilities(model), atol=1e-5)
 
 
 @pytest.mark.few(3)
@@ -209,22 +205,17 @@ def test_the_prefix_is_computed_once(lm, monkeypatch):
     assert len(model.network.prefixes) == 1
 
 
-def test_words_are_read_from_as_few_rows_as_possible(lm):
+def test_words_are_read_from_as_few_rows_as_possible(lm, monkeypatch):
     """A word of one token is read from the row of any other; equal rows are computed once."""
-    model = opened(
-        lm(), replace(PROMPT, verbalizers={"entailment": ("a",), "neutral": ("b",), "contradiction": ("c",)})
-    )
-    rows = []
-    model.__class__._run, run = (lambda self, asked: rows.extend(asked) or run(self, asked)), model.__class__._run
-    try:
-        probabilities(model, [*EXAMPLES, EXAMPLES[0]])
-    finally:
-        model.__class__._run = run
+    words = {"entailment": ("a",), "neutral": ("b",), "contradiction": ("c",)}
+    model, run, rows = opened(lm(), replace(PROMPT, verbalizers=words)), LabelScorer._run, []
+    monkeypatch.setattr(LabelScorer, "_run", lambda self, batch: rows.extend(batch) or run(self, batch))
+    probabilities(model, [*EXAMPLES, EXAMPLES[0]])
     assert len(rows) == len(EXAMPLES)
 
 
 def test_a_tokenizer_that_merges_is_cut_where_all_answers_begin(lm):
-    """Where the last token of the prompt becomes part of an answer's first, all answers are scored from there on."""
+    """Answers are scored from where they all begin, if the prompt's last token becomes part of one's first."""
     words = {"entailment": ("tor",), "neutral": ("s",), "contradiction": ("x",)}
     prompt = replace(PROMPT, template="{premise} {hypothesis} the doc", verbalizers=words)
     model = opened(lm(), prompt)
@@ -273,17 +264,16 @@ def test_words_are_hidden_inside_the_prompt(lm, kind, line):
         assert np.abs(row.scores).sum() > 0
     if line.startswith("occlusion"):
         encoding = next(iter(model.encodings(EXAMPLES)))
-        seen = encoding.word != 1
+        visible = encoding.word != 1
         network = model.network
         margin = {}
-        for name, ids in (("all", encoding.ids), ("less", encoding.ids[seen])):
+        for name, ids in (("all", encoding.ids), ("less", encoding.ids[visible])):
             words = []
             for answer in encoding.continuations:
                 if network.encodes:
                     decoded = torch.tensor([[network.bos, *answer]])
-                    logs = (
-                        network.model(torch.tensor([ids.tolist()]), decoder_input_ids=decoded).logits[0].log_softmax(-1)
-                    )
+                    outputs = network.model(torch.tensor([ids.tolist()]), decoder_input_ids=decoded)
+                    logs = outputs.logits[0].log_softmax(-1)
                     words.append(sum(logs[i, token].item() for i, token in enumerate(answer)))
                 else:
                     logs = network.model(torch.tensor([[*ids, *answer]])).logits[0].log_softmax(-1)
@@ -312,7 +302,9 @@ def test_integrated_gradients_keep_the_prompt_in_place(lm, kind):
         assert len(row.scores) == (~encoding.fixed).sum()
         x = model.embed([encoding])
         start = torch.where(torch.tensor(encoding.fixed)[None, :, None], x, torch.zeros_like(x))
-        margins = [(z[0, 1] - z[0, 0]).item() for z in (model.from_embeddings(at, [encoding]) for at in (x, start))]
+        margins = [
+            (z[0, 1] - z[0, 0]).item() for z in (model.from_embeddings(point, [encoding]) for point in (x, start))
+        ]
         assert row.scores.sum() == pytest.approx(margins[0] - margins[1], abs=0.05 * np.abs(row.scores).sum() + 1e-3)
 
 
@@ -337,9 +329,9 @@ def test_rows_that_are_too_long_are_refused_or_cut(lm, caplog):
     assert encoding.truncated
     assert len(encoding.ids) + max(map(len, encoding.continuations)) <= model.network.max_length
     assert "1 of 1 examples" in caplog.text
-    kept = model.network.tokenizer.decode(encoding.ids)
-    assert kept.startswith(LONG)
-    assert kept.endswith("because An actor.")
+    text = model.network.tokenizer.decode(encoding.ids)
+    assert text.startswith(LONG)
+    assert text.endswith("because An actor.")
     with refuses(ModelError, option="prompts"):
         list(opened(lm(), replace(PROMPT, instruction=LONG * 9), options=LMOptions(too_long="cut")).predict([long]))
 
@@ -377,7 +369,7 @@ def test_a_calibrated_model_shares_the_scores_of_the_other(lm, monkeypatch):
     """With calibration, only the rows without content are new; another prompt shares nothing."""
     cache, rows = ResourceCache(), []
     run = LabelScorer._run
-    monkeypatch.setattr(LabelScorer, "_run", lambda self, asked: rows.extend(asked) or run(self, asked))
+    monkeypatch.setattr(LabelScorer, "_run", lambda self, batch: rows.extend(batch) or run(self, batch))
     plain = PromptedModel("m", str(lm()), "m", prompt=PROMPT)
     counts = []
     for source in (plain, replace(plain, calibration="content-free"), replace(plain, length="mean")):

@@ -34,7 +34,7 @@ non-entailment = "No"
 
 
 def test_a_file_is_read_whole(tmp_path):
-    """Its keys are the fields; its file of demonstrations lies beside it; a lone word is a list of one."""
+    """Keys are the fields; the file of demonstrations lies beside it; a lone word is a list of one."""
     (tmp_path / "a.toml").write_text(WHOLE)
     prompt = read(tmp_path / "a.toml")
     assert (prompt.name, prompt.shots, prompt.calibration) == ("whole", 2, "content-free")
@@ -84,7 +84,7 @@ def test_prompts_are_found_by_name_file_and_folder(tmp_path):
 
 
 def test_every_embedded_task_has_several_prompts():
-    """They have words for all of its labels, and are for rows with as many texts."""
+    """Prompts have words for all of a task's labels, and are for rows with as many texts."""
     sets = {"hans-sub": "nli", "hans-con": "nli", "hans-lex": "nli", "paws": "paraphrase"}
     for name in ("hans-sub", "hans-con", "hans-lex", "paws", "msgs-verb", "msgs-morph", "msgs-adject"):
         dataset = load(name)
@@ -92,10 +92,8 @@ def test_every_embedded_task_has_several_prompts():
         assert len(prompts) >= 2
         for prompt in prompts:
             assert {dataset.task.index(label) for label in prompt.words(dataset.task)} == {0, 1}
-            assert (
-                len(frame(prompt, len(dataset.examples[0].segments), chat=lambda turns: turns[-1]["content"]).literals)
-                >= 2
-            )
+            around = frame(prompt, len(dataset.examples[0].segments), chat=lambda turns: turns[-1]["content"])
+            assert len(around.literals) >= 2
 
 
 def test_every_built_in_prompt_can_be_read():
@@ -117,8 +115,8 @@ def test_the_prompt_of_a_task():
 def test_a_frame_is_the_text_around_the_rows():
     """Instruction, demonstrations and template, in this order, with the texts of the row in their places."""
     prompt = Prompt(segments=("a", "b"), template="{b} then {{x}} {a}. ", instruction="Do.", separator="\n")
-    made = frame(prompt, 2, demonstrations=[(("1", "2"), "yes"), (("3", "4"), "no")])
-    text, places = made.text(("first", "second"))
+    around = frame(prompt, 2, demonstrations=[(("1", "2"), "yes"), (("3", "4"), "no")])
+    text, places = around.text(("first", "second"))
     assert text == "Do.\n2 then {x} 1. yes\n4 then {x} 3. no\nsecond then {x} first. "
     assert [text[start:end] for start, end in places] == ["first", "second"]
 
@@ -130,7 +128,7 @@ def test_a_prompt_for_any_rows():
 
 
 def test_a_chat_without_a_system_message():
-    """Where a template refuses the system's message, the instruction goes before the first question."""
+    """The instruction goes before the first question if a template refuses the system's message."""
 
     def chat(messages):
         if messages[0]["role"] == "system":
@@ -143,7 +141,7 @@ def test_a_chat_without_a_system_message():
 
 
 def test_a_chat_template_that_changes_texts():
-    """It is refused: the texts of a row could not be found in it."""
+    """Such a template is refused: the texts of a row could not be found in it."""
     with refuses(ModelError, place="the prompt p"):
         frame(Prompt(name="p", template="{text}", chat=True), 1, chat=lambda messages: "nothing")
 
@@ -169,11 +167,11 @@ def test_demonstrations_are_balanced_and_seeded(tmp_path):
 def test_the_answer_of_a_demonstration():
     """The first word for its own label; of a name that has no words, for its class; of references the first."""
     words = {"entailment": ("Yes",), "neutral": ("Maybe",), "contradiction": ("No",)}
-    shown = {
+    answers = {
         label: answer_text(Demonstration(("a", "b"), json.dumps(label)), TASK, words, "m")
         for label in ("entailment", "neutral", "contradiction", "non-entailment")
     }
-    assert shown == {"entailment": "Yes", "neutral": "Maybe", "contradiction": "No", "non-entailment": "Maybe"}
+    assert answers == {"entailment": "Yes", "neutral": "Maybe", "contradiction": "No", "non-entailment": "Maybe"}
     with refuses(LabelError, place="m", option="", value=None, allowed=()):
         answer_text(Demonstration(("a", "b"), '"perhaps"'), TASK, words, "m")
     cell = json.dumps({"text": ["the doctor", "doctor"], "answer_start": [0, 4]})

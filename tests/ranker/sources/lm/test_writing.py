@@ -87,7 +87,7 @@ def test_rows_of_many_lengths_are_written_at_once(tmp_path, kind, changes, calls
     model = opened(make_lm(tmp_path / "lm", kind, seed=7, **changes), SpanTask("spans"))
     assert model.padding == 10 * model.most
     generate, rows = model.network.model.generate, []
-    model.network.model.generate = lambda ids, **given: rows.append(len(ids)) or generate(ids, **given)
+    model.network.model.generate = lambda ids, **options: rows.append(len(ids)) or generate(ids, **options)
     expected = [written(model, example) for example in EXAMPLES]
     assert [value for block in model.predict(EXAMPLES) for value in block.values] == expected
     assert rows == calls
@@ -105,9 +105,8 @@ def test_a_model_that_reads_its_padding_gets_none(tmp_path, monkeypatch):
     monkeypatch.setattr(GPT2LMHeadModel, "forward", without_mask)
     model = opened(folder, SpanTask("spans"))
     assert model.padding == 0
-    assert [value for block in model.predict(EXAMPLES) for value in block.values] == [
-        written(model, example) for example in EXAMPLES
-    ]
+    expected = [written(model, example) for example in EXAMPLES]
+    assert [value for block in model.predict(EXAMPLES) for value in block.values] == expected
 
 
 def test_an_answer_does_not_end_before_it_begins(lm, monkeypatch):
@@ -143,10 +142,9 @@ def test_labels_are_read_from_what_is_written(lm):
     expected = [label_in(text, words) for text in texts]
     answers = [label for block in model.predict(EXAMPLES) for label in block.answers()]
     assert answers == [None if label is None else TASK.index(label) for label in expected]
-    with_all = replace(
-        prompt, verbalizers={"entailment": tuple({text for text in texts if text}), "non-entailment": ("zz",)}
-    )
-    answers = [label for block in opened(lm(), TASK, with_all).predict(EXAMPLES) for label in block.answers()]
+    words = {"entailment": tuple({text for text in texts if text}), "non-entailment": ("zz",)}
+    model = opened(lm(), TASK, replace(prompt, verbalizers=words))
+    answers = [label for block in model.predict(EXAMPLES) for label in block.answers()]
     assert answers == [1 if text else None for text in texts]
 
 

@@ -6,11 +6,15 @@ import struct
 import zlib
 
 import pyarrow as pa
+import pytest
+
+from ranker.errors import DataError
+from ranker.sources.logs.reading import LogSelection, read_log
 
 TIME = "2026-01-02T03-04-05.678901"
 
 
-def choice_row(number, doc, target, likelihoods, choices=(" no", " yes"), prompt="Is it?", **more):
+def choice_row(number, doc, target, likelihoods, choices=(" no", " yes"), prompt="Is it?", **fields):
     """A row of lm-evaluation-harness that asks for one of several choices; acc is left to the caller."""
     return {
         "doc_id": number,
@@ -20,14 +24,14 @@ def choice_row(number, doc, target, likelihoods, choices=(" no", " yes"), prompt
         "resps": [[[str(value), "False"]] for value in likelihoods],
         "filtered_resps": [[str(value), "False"] for value in likelihoods],
         "filter": "none",
-        "metrics": [key for key in more if key not in ("filter", "metrics", "doc_hash", "target_hash")],
-        **more,
+        "metrics": [key for key in fields if key not in ("filter", "metrics", "doc_hash", "target_hash")],
+        **fields,
     }
 
 
 def written_row(number, doc, target, wrote, left, filter="none", **metrics):
     """A row of lm-evaluation-harness whose model was asked to write: what it wrote, and what a filter left of it."""
-    named = {} if filter is None else {"filter": filter, "metrics": list(metrics)}
+    filter_fields = {} if filter is None else {"filter": filter, "metrics": list(metrics)}
     return {
         "doc_id": number,
         "doc": doc,
@@ -35,9 +39,18 @@ def written_row(number, doc, target, wrote, left, filter="none", **metrics):
         "arguments": {"gen_args_0": {"arg_0": "Is it?", "arg_1": {"until": ["\n"]}}},
         "resps": [[wrote]],
         "filtered_resps": [left],
-        **named,
+        **filter_fields,
         **metrics,
     }
+
+
+def refused(path, **choice):
+    """Option, value and allowed names of the error that a log is refused with, in one line that names the file."""
+    with pytest.raises(DataError) as caught:
+        read_log(path, LogSelection(**choice))
+    assert "\n" not in str(caught.value)
+    assert path.name in str(caught.value)
+    return caught.value.option, caught.value.value, caught.value.allowed
 
 
 def lines(rows):
@@ -54,21 +67,21 @@ def lm_log(folder, rows, task="small", time=TIME, packed=False):
     return path
 
 
-def results(folder, task="small", time=TIME, config=None, higher=None, name=None, **more):
+def results(folder, task="small", time=TIME, config=None, higher=None, name=None, **fields):
     """The results beside it."""
     content = {
         "configs": {task: config or {}},
         "higher_is_better": {task: higher or {}},
         "model_name": "org/model",
         "lm_eval_version": "0.4.9",
-        **more,
+        **fields,
     }
     path = folder / (name or f"results_{time}.json")
     path.write_text(json.dumps(content))
     return path
 
 
-def sample(identity, value, epoch=1, scorer="match", answer="yes", **more):
+def sample(identity, value, epoch=1, scorer="match", answer="yes", **fields):
     """A sample of Inspect with one score; `scores` replaces it."""
     return {
         "id": identity,
@@ -76,19 +89,16 @@ def sample(identity, value, epoch=1, scorer="match", answer="yes", **more):
         "input": f"Is {identity} so?",
         "choices": None,
         "target": "yes",
-        "messages": [
-            {"role": "user", "content": f"Is {identity} so?"},
-            {"role": "assistant", "content": "It is."},
-        ],
+        "messages": [{"role": "user", "content": f"Is {identity} so?"}, {"role": "assistant", "content": "It is."}],
         "output": {"choices": [{"message": {"role": "assistant", "content": "It is."}}], "completion": "It is."},
         "scores": {scorer: {"value": value, "answer": answer}},
         "metadata": {},
         "error": None,
-        **more,
+        **fields,
     }
 
 
-def header(status="success", epochs=1, ids=None, metrics=None, scorer="match", **more):
+def header(status="success", epochs=1, ids=None, metrics=None, scorer="match", **fields):
     """The header of a log of Inspect."""
     return {
         "version": 2,
@@ -103,7 +113,7 @@ def header(status="success", epochs=1, ids=None, metrics=None, scorer="match", *
             "scorers": [{"name": scorer, "metrics": metrics or []}],
         },
         "plan": {"name": "plan", "steps": [{"solver": "generate", "params": {}}]},
-        **more,
+        **fields,
     }
 
 
@@ -120,7 +130,7 @@ def part(name, content, method=93, size=None, checksum=None, flags=0):
     return name, packed, method, len(content) if size is None else size, checksum, flags
 
 
-def archive(parts, count=None, listed=None, at=None):
+def archive(parts, count=None, listed=None, place=None):
     """A zip archive of parts; the number of parts, the bytes of their list and its place may be false."""
     body, entries, start = [], [], 0
     for name, packed, method, size, checksum, flags in parts:
@@ -130,10 +140,10 @@ def archive(parts, count=None, listed=None, at=None):
         body += [struct.pack("<4sH", b"PK\3\4", 20), common, raw, packed]
         start += 30 + len(raw) + len(packed)
     number = len(parts) if count is None else count
-    listed, at = sum(map(len, entries)) if listed is None else listed, start if at is None else at
-    end = struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, min(number, 0xFFFF), min(number, 0xFFFF), listed, at, 0)
+    listed, place = sum(map(len, entries)) if listed is None else listed, start if place is None else place
+    end = struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, min(number, 0xFFFF), min(number, 0xFFFF), listed, place, 0)
     if number > 0xFFFF:
-        record = struct.pack("<4sQ2H2L4Q", b"PK\6\6", 44, 45, 45, 0, 0, number, number, listed, at)
+        record = struct.pack("<4sQ2H2L4Q", b"PK\6\6", 44, 45, 45, 0, 0, number, number, listed, place)
         end = record + struct.pack("<4sLQL", b"PK\6\7", 0, start + listed, 1) + end
     return b"".join([*body, *entries, end])
 

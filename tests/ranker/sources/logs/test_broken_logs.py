@@ -29,15 +29,15 @@ def with_part(**faults):
     return archive([*GOOD, part(faults.pop("name", "samples/2_epoch_1.json"), content, **faults)])
 
 
-def changed(content, at, by):
+def changed(content, place, by):
     """Bytes with some of them replaced; a place below 0 is from the end."""
-    at = at % len(content)
-    return content[:at] + by + content[at + len(by) :]
+    place = place % len(content)
+    return content[:place] + by + content[place + len(by) :]
 
 
-def whole(**more):
+def whole(**fields):
     """A log of Inspect as one text."""
-    return json.dumps({**header(), "samples": [sample(1, "C")], **more}).encode()
+    return json.dumps({**header(), "samples": [sample(1, "C")], **fields}).encode()
 
 
 def inspect_of(*samples):
@@ -45,16 +45,15 @@ def inspect_of(*samples):
     return whole(samples=list(samples))
 
 
-def row(**more):
+def row(**fields):
     """A line of lm-evaluation-harness with some of it changed."""
-    return json.dumps({**ROW, **more}).encode()
+    return json.dumps({**ROW, **fields}).encode()
 
 
-NESTED = b"[" * 100_000
+NESTED, PART = b"[" * 100_000, ", part 'samples/2_epoch_1.json'"
 END = len(archive(GOOD)) - 22
-ZIP64 = struct.pack("<4sLQL", b"PK\6\7", 0, 2**63, 1) + struct.pack(
-    "<4s4H2LH", b"PK\5\6", *(0xFFFF,) * 4, *(0xFFFFFFFF,) * 2, 0
-)
+ZIP64 = struct.pack("<4sLQL", b"PK\6\7", 0, 2**63, 1)
+ZIP64 += struct.pack("<4s4H2LH", b"PK\5\6", *(0xFFFF,) * 4, *(0xFFFFFFFF,) * 2, 0)
 
 BROKEN = {
     # lm-evaluation-harness: a name -> (the file's name, its content, the option of the error, its place in the file)
@@ -111,63 +110,33 @@ BROKEN = {
     "a list beyond the end": (EVAL, archive(GOOD, at=0xFFFFFFF0), "", ""),
     "a huge list": (EVAL, archive(GOOD, listed=0xFFFFFFF0), "limits.directory", ", its list of parts"),
     "zip64 far away": (EVAL, archive(GOOD)[:END] + ZIP64, "limits.directory", ", its list of parts"),
-    "wrong checksum": (EVAL, with_part(checksum=1), "", ", part 'samples/2_epoch_1.json'"),
-    "size too small": (EVAL, with_part(size=5, method=8), "", ", part 'samples/2_epoch_1.json'"),
-    "size too large": (EVAL, with_part(size=9999, method=8), "", ", part 'samples/2_epoch_1.json'"),
-    "size too small, zstd": (EVAL, with_part(size=5), "", ", part 'samples/2_epoch_1.json'"),
-    "size too large, zstd": (EVAL, with_part(size=9999), "", ", part 'samples/2_epoch_1.json'"),
-    "size too small, stored": (EVAL, with_part(size=5, method=0), "", ", part 'samples/2_epoch_1.json'"),
-    "noise for zstd": (
-        EVAL,
-        archive([*GOOD, ("samples/2_epoch_1.json", b"noise", 93, 9, 1, 0)]),
-        "",
-        ", part 'samples/2_epoch_1.json'",
-    ),
-    "noise for deflate": (
-        EVAL,
-        archive([*GOOD, ("samples/2_epoch_1.json", b"noise", 8, 9, 1, 0)]),
-        "",
-        ", part 'samples/2_epoch_1.json'",
-    ),
-    "an unknown method": (
-        EVAL,
-        archive([*GOOD, ("samples/2_epoch_1.json", b"noise", 14, 9, 1, 0)]),
-        "",
-        ", part 'samples/2_epoch_1.json'",
-    ),
-    "encrypted": (EVAL, with_part(flags=1), "", ", part 'samples/2_epoch_1.json'"),
-    "a bomb": (EVAL, with_part(content=b" " * (100 << 20)), "limits.ratio", ", part 'samples/2_epoch_1.json'"),
-    "a deflated bomb": (
-        EVAL,
-        with_part(content=b" " * (100 << 20), method=8),
-        "limits.ratio",
-        ", part 'samples/2_epoch_1.json'",
-    ),
-    "a bomb that lies": (
-        EVAL,
-        with_part(content=b" " * (100 << 20), method=8, size=900),
-        "",
-        ", part 'samples/2_epoch_1.json'",
-    ),
-    "a zstd bomb that lies": (
-        EVAL,
-        with_part(content=b" " * (100 << 20), size=900),
-        "",
-        ", part 'samples/2_epoch_1.json'",
-    ),
-    "a large part": (EVAL, with_part(size=0xFFFFFFF0), "limits.log_part", ", part 'samples/2_epoch_1.json'"),
+    "wrong checksum": (EVAL, with_part(checksum=1), "", PART),
+    "size too small": (EVAL, with_part(size=5, method=8), "", PART),
+    "size too large": (EVAL, with_part(size=9999, method=8), "", PART),
+    "size too small, zstd": (EVAL, with_part(size=5), "", PART),
+    "size too large, zstd": (EVAL, with_part(size=9999), "", PART),
+    "size too small, stored": (EVAL, with_part(size=5, method=0), "", PART),
+    "noise for zstd": (EVAL, archive([*GOOD, ("samples/2_epoch_1.json", b"noise", 93, 9, 1, 0)]), "", PART),
+    "noise for deflate": (EVAL, archive([*GOOD, ("samples/2_epoch_1.json", b"noise", 8, 9, 1, 0)]), "", PART),
+    "an unknown method": (EVAL, archive([*GOOD, ("samples/2_epoch_1.json", b"noise", 14, 9, 1, 0)]), "", PART),
+    "encrypted": (EVAL, with_part(flags=1), "", PART),
+    "a bomb": (EVAL, with_part(content=b" " * (100 << 20)), "limits.ratio", PART),
+    "a deflated bomb": (EVAL, with_part(content=b" " * (100 << 20), method=8), "limits.ratio", PART),
+    "a bomb that lies": (EVAL, with_part(content=b" " * (100 << 20), method=8, size=900), "", PART),
+    "a zstd bomb that lies": (EVAL, with_part(content=b" " * (100 << 20), size=900), "", PART),
+    "a large part": (EVAL, with_part(size=0xFFFFFFF0), "limits.log_part", PART),
     "a header that is none": (EVAL, archive([part("header.json", b"[1]"), GOOD[1]]), "", ""),
     "a header that is cut": (EVAL, archive([part("header.json", b'{"eval":'), GOOD[1]]), "", ", part 'header.json'"),
     "no samples": (EVAL, archive(GOOD[:1]), "", ""),
-    "a sample that is cut": (EVAL, with_part(content=b'{"id": 1'), "", ", part 'samples/2_epoch_1.json'"),
-    "a sample that is a list": (EVAL, with_part(content=b"[]"), "", ", part 'samples/2_epoch_1.json'"),
-    "a nested sample": (EVAL, with_part(content=NESTED), "", ", part 'samples/2_epoch_1.json'"),
-    "a sample in Latin-1": (EVAL, with_part(content=b'{"id": "\xe9"}'), "", ", part 'samples/2_epoch_1.json'"),
+    "a sample that is cut": (EVAL, with_part(content=b'{"id": 1'), "", PART),
+    "a sample that is a list": (EVAL, with_part(content=b"[]"), "", PART),
+    "a nested sample": (EVAL, with_part(content=NESTED), "", PART),
+    "a sample in Latin-1": (EVAL, with_part(content=b'{"id": "\xe9"}'), "", PART),
     "a sample of many values": (
         EVAL,
         with_part(content=b"[" + b"1," * (17 << 20) + b"1]", method=0),
         "limits.log_values_at_once",
-        ", part 'samples/2_epoch_1.json'",
+        PART,
     ),
     "an odd name": (
         EVAL,
@@ -236,7 +205,7 @@ def test_it_is_refused_in_one_line(tmp_path, name):
 @pytest.mark.few(3)
 @pytest.mark.parametrize("name", BROKEN)
 def test_looking_at_it_does_no_harm(tmp_path, name):
-    """What a broken file is can be asked, and a folder with it is listed or refused in one line."""
+    """A broken file can be asked for its program, and a folder with it is listed or refused in one line."""
     file, content, *_ = BROKEN[name]
     (tmp_path / file).write_bytes(content)
     assert program_of(tmp_path / file) in (None, "lm-eval", "inspect")
@@ -245,12 +214,12 @@ def test_looking_at_it_does_no_harm(tmp_path, name):
 
 def harmless(done, *arguments):
     """Do something that may be refused in one line, and nothing else."""
-    said = ""
+    message = ""
     try:
         done(*arguments)
     except DataError as error:
-        said = str(error)
-    assert said.isprintable()
+        message = str(error)
+    assert message.isprintable()
 
 
 @pytest.mark.parametrize(("name", "most"), [("log_line", 100), ("log", 1000), ("log_rows", 3), ("log_values", 100)])
@@ -276,7 +245,7 @@ def test_archives_keep_to_the_budget(tmp_path, name, most):
 
 
 def test_texts_and_lists_keep_to_the_budget(tmp_path):
-    """Rows in one list, samples in one text, and files in one folder."""
+    """Limits hold for rows in one list, samples in one text, and files in one folder."""
     old, new = tmp_path / JSONL, json_log(tmp_path / JSON, [sample(n, "C") for n in range(9)])
     old.write_text(json.dumps([{**ROW, "doc_id": n, "doc": {"n": n}} for n in range(9)]))
     assert len(read_log(old)) == len(read_log(new)) == 9
@@ -366,10 +335,9 @@ def test_any_damage_is_one_line_or_none(tmp_path, seed):
         for name, content in sources.items():
             damaged = bytearray(content)
             for _ in range(draw.randint(1, 4)):
-                at = draw.randrange(len(damaged))
-                damaged[at : at + draw.choice([0, 1, 1, 8])] = draw.choice(
-                    [b"", b"\0", b"9", b'"', b"[", b"\xff\xff", b"null"]
-                )
+                place = draw.randrange(len(damaged))
+                size = draw.choice([0, 1, 1, 8])
+                damaged[place : place + size] = draw.choice([b"", b"\0", b"9", b'"', b"[", b"\xff\xff", b"null"])
             (tmp_path / name).write_bytes(damaged)
             harmless(read_log, tmp_path / name, LogSelection(metric=draw.choice([None, "acc"])))
 
@@ -377,25 +345,8 @@ def test_any_damage_is_one_line_or_none(tmp_path, seed):
 @pytest.mark.more
 def test_values_of_every_kind_in_every_place_do_no_harm(tmp_path):
     """Each field of a row and of a sample, and of the header, replaced by each kind of value."""
-    kinds = [
-        None,
-        True,
-        0,
-        -1,
-        10**30,
-        1.5,
-        float("nan"),
-        "",
-        "x",
-        "\ud800",
-        [],
-        [[]],
-        [None],
-        {},
-        {"x": None},
-        {"name": []},
-    ]
-    for kind in kinds:
+    numbers, texts = [None, True, 0, -1, 10**30, 1.5, float("nan")], ["", "x", "\ud800"]
+    for kind in [*numbers, *texts, [], [[]], [None], {}, {"x": None}, {"name": []}]:
         for key in [*ROW, "doc_hash", "scores_per_repeat"]:
             (tmp_path / JSONL).write_text(json.dumps({**ROW, key: kind}))
             harmless(read_log, tmp_path / JSONL)
@@ -403,32 +354,29 @@ def test_values_of_every_kind_in_every_place_do_no_harm(tmp_path):
             harmless(read_log, json_log(tmp_path / JSON, [{**sample(1, "C"), key: kind}, sample(2, "C")]))
         for key in ("value", "answer"):
             harmless(read_log, json_log(tmp_path / JSON, [sample(1, "C", scores={"m": {"value": 1, key: kind}})]))
-        head = header()
-        for table in (head, head["eval"], head["eval"]["scorers"][0]):
+        log_header = header()
+        for table in (log_header, log_header["eval"], log_header["eval"]["scorers"][0]):
             for key in [*table]:
                 before, table[key] = table[key], kind
-                harmless(read_log, json_log(tmp_path / JSON, [sample(1, "C")], head))
+                harmless(read_log, json_log(tmp_path / JSON, [sample(1, "C")], log_header))
                 table[key] = before
         (tmp_path / JSONL).write_bytes(LINE)
         for key in ("configs", "higher_is_better", "group_subtasks", "n-samples", "model_name"):
-            for value in (
-                kind,
-                {"small": kind},
-                {"small": {"doc_to_choice": kind, "filter_list": kind, "effective": kind}},
-            ):
+            fields = {"doc_to_choice": kind, "filter_list": kind, "effective": kind}
+            for value in (kind, {"small": kind}, {"small": fields}):
                 (tmp_path / f"results_{TIME}.json").write_text(json.dumps({key: value}))
                 harmless(read_log, tmp_path / JSONL)
 
 
 def test_a_broken_log_in_a_folder_is_named(tmp_path):
-    """It hides no other one, and is the reason where there is no other."""
+    """The broken log hides no other one, and is the reason where there is no other."""
     (tmp_path / "b.eval").write_bytes(b"PK\3\4")
     with refuses(DataError, place=tmp_path):
         list_logs(tmp_path)
     log = eval_log(tmp_path / "a.eval", [sample(1, "C")])
     (tmp_path / "samples_x_2026-01-02T03-04-05.6.jsonl").write_bytes(b"")
-    found = list_logs(tmp_path)
-    assert [one.path for one in found.logs] == [log]
-    assert [note.partition(str(tmp_path))[0] for note in found.notes] == ["Unreadable: "] * 2
-    assert "b.eval: no zip archive" in found.notes[0]
-    assert "is empty, or no log" in found.notes[1]
+    listing = list_logs(tmp_path)
+    assert [known_log.path for known_log in listing.logs] == [log]
+    assert [note.partition(str(tmp_path))[0] for note in listing.notes] == ["Unreadable: "] * 2
+    assert "b.eval: no zip archive" in listing.notes[0]
+    assert "is empty, or no log" in listing.notes[1]

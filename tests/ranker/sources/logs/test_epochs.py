@@ -1,4 +1,4 @@
-"""What the epochs of a row are reduced to, by each of Inspect's names."""
+"""Reductions of the epochs of a row, by each of Inspect's names."""
 
 import itertools
 
@@ -43,7 +43,7 @@ def test_epochs_are_reduced_as_inspect_does(tmp_path, name, expected):
 
 @pytest.mark.parametrize("k", [1, 2, 3])
 def test_pass_at_k_is_the_share_of_draws_with_a_right_one(k):
-    """Over all draws of k of the epochs, and pass_k of those in which all are right."""
+    """Draws are all of k of the epochs; pass_k is the share in which all are right."""
     for values in itertools.product([0.0, 1.0], repeat=4):
         draws = [[values[n] for n in drawn] for drawn in itertools.combinations(range(4), k)]
         scores = np.array(values)
@@ -58,22 +58,22 @@ def test_the_reducer_of_the_log_counts(tmp_path):
         {"name": "match", "scorer": "match", "reducer": name, "metrics": {"accuracy": {"value": value}}}
         for name, value in (("max", 1.0), ("mean", 0.5))
     ]
-    head = header(epochs=2, results={"scores": scores})
-    head["eval"]["config"]["epochs_reducer"] = ["max", "mean"]
-    path = eval_log(tmp_path / "a.eval", samples, head)
-    log, other = read_log(path), read_log(path, LogSelection(reducer="mean"))
+    log_header = header(epochs=2, results={"scores": scores})
+    log_header["eval"]["config"]["epochs_reducer"] = ["max", "mean"]
+    path = eval_log(tmp_path / "a.eval", samples, log_header)
+    log, second = read_log(path), read_log(path, LogSelection(reducer="mean"))
     assert (log.metric, log.outcomes.tolist(), log.measure.recorded) == ("match[max]", [1, 1], 1.0)
-    assert (other.metric, other.outcomes.tolist(), other.measure.recorded) == ("match", [0.5, 0.5], 0.5)
+    assert (second.metric, second.outcomes.tolist(), second.measure.recorded) == ("match", [0.5, 0.5], 0.5)
     assert log.notes == ("Each row is the max of 2 epochs (the log has max, mean).",)
-    other = eval_log(tmp_path / "b.eval", samples, head)
-    assert decide([path, other]).header.metric == "match[max]"
+    second = eval_log(tmp_path / "b.eval", samples, log_header)
+    assert decide([path, second]).header.metric == "match[max]"
 
 
 def test_a_reducer_that_is_not_known_is_said(tmp_path):
-    """The log's own is replaced with a sentence; one that is asked for is refused with the list."""
-    head = header(epochs=2)
-    head["eval"]["config"]["epochs_reducer"] = ["best_of_mine"]
-    path = eval_log(tmp_path / "a.eval", [sample("a", value, epoch) for epoch, value in enumerate("IC", 1)], head)
+    """A sentence replaces the log's own; one that is asked for is refused with the list."""
+    log_header = header(epochs=2)
+    log_header["eval"]["config"]["epochs_reducer"] = ["best_of_mine"]
+    path = eval_log(tmp_path / "a.eval", [sample("a", value, epoch) for epoch, value in enumerate("IC", 1)], log_header)
     log = read_log(path)
     assert (log.metric, log.outcomes.tolist()) == ("match", [0.5])
     assert log.notes[0] == "The log reduces its 2 epochs by best_of_mine, which is unknown here: their mean is used."
@@ -82,7 +82,7 @@ def test_a_reducer_that_is_not_known_is_said(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("more", "expected"),
+    ("fields", "expected"),
     [
         ({"limit": {"type": "token", "limit": 5}}, "A limit ended 1 of 2 samples (token 1); their scores count."),
         (
@@ -91,9 +91,9 @@ def test_a_reducer_that_is_not_known_is_said(tmp_path):
         ),
     ],
 )
-def test_samples_that_hit_a_limit_are_counted(tmp_path, more, expected):
+def test_samples_that_hit_a_limit_are_counted(tmp_path, fields, expected):
     """A limit of the sample, or of what a model may write."""
-    log = read_log(eval_log(tmp_path / "a.eval", [sample("a", "C"), sample("b", "I", **more)]))
+    log = read_log(eval_log(tmp_path / "a.eval", [sample("a", "C"), sample("b", "I", **fields)]))
     assert log.notes == (expected,)
 
 
@@ -103,6 +103,6 @@ def test_shuffled_choices_are_known_by_their_texts(tmp_path):
     def log(name, choices, target):
         return read_log(eval_log(tmp_path / name, [sample("a", "C", choices=choices, target=target)]))
 
-    one, two = log("a.eval", ["red", "blue", "green"], "A"), log("b.eval", ["blue", "green", "red"], "C")
-    assert one.target_hashes == two.target_hashes
-    assert one.target_hashes != log("c.eval", ["blue", "green", "red"], "A").target_hashes
+    first, second = log("a.eval", ["red", "blue", "green"], "A"), log("b.eval", ["blue", "green", "red"], "C")
+    assert first.target_hashes == second.target_hashes
+    assert first.target_hashes != log("c.eval", ["blue", "green", "red"], "A").target_hashes

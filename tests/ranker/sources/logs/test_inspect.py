@@ -5,9 +5,9 @@ import zipfile
 
 import numpy as np
 import pytest
-from logmaking import archive, eval_log, header, json_log, named, part, sample
+from logmaking import archive, eval_log, header, json_log, named, part, refused, sample
 
-from ranker.errors import Absence, DataError
+from ranker.errors import Absence
 from ranker.sources.logs.reading import LogSelection, list_logs, program_of, read_log
 from ranker.tasks.base import ANSWERED, ERROR, NO_ANSWER
 
@@ -17,29 +17,16 @@ CLUSTERED = [{"name": "inspect_ai/accuracy"}, {"name": "inspect_ai/stderr", "opt
 
 @pytest.fixture
 def path(tmp_path):
-    """Where a log may lie."""
+    """A place for a log."""
     return tmp_path / "log.eval"
-
-
-def refused(path, **choice):
-    """Option, value and allowed names of the error that a log is refused with, in one line that names the file."""
-    with pytest.raises(DataError) as caught:
-        read_log(path, LogSelection(**choice))
-    assert "\n" not in str(caught.value)
-    assert path.name in str(caught.value)
-    return caught.value.option, caught.value.value, caught.value.allowed
 
 
 def test_a_log_is_arrays(path):
     """Names of the header, ids as text, outcomes by hand."""
     log = read_log(eval_log(path, [sample("a", "C"), sample(7, "I")], header(ids=["a", 7])))
     assert (log.program, log.version, log.task, log.model) == ("inspect", "0.3.200", "small", "org/model")
-    assert (log.metric, log.scorer, log.candidates, log.measure.higher_is_better) == (
-        "match",
-        "match",
-        ("match",),
-        True,
-    )
+    assert (log.metric, log.scorer, log.candidates) == ("match", "match", ("match",))
+    assert log.measure.higher_is_better is True
     assert log.keys == ("a", "7")
     assert log.texts == ("Is a so?", "Is 7 so?")
     assert log.outcomes.tolist() == [1, 0]
@@ -57,13 +44,13 @@ def test_parts_are_packed_in_one_of_three_ways(path, method):
 def test_an_archive_of_the_standard_library_is_read(path):
     """With streamed sizes, long lists and parts that are none of ours."""
     stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as made:
-        made.writestr("header.json", json.dumps(header()))
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive_file:
+        archive_file.writestr("header.json", json.dumps(header()))
         for number in range(70_000):
-            made.writestr(f"other/{number}", b"")
-        with made.open("samples/1_epoch_1.json", "w", force_zip64=True) as member:
+            archive_file.writestr(f"other/{number}", b"")
+        with archive_file.open("samples/1_epoch_1.json", "w", force_zip64=True) as member:
             member.write(json.dumps(sample(1, "C")).encode())
-        made.comment = b"PK\5\6 is no end"
+        archive_file.comment = b"PK\5\6 is no end"
     path.write_bytes(stream.getvalue())
     assert read_log(path).outcomes.tolist() == [1]
 
@@ -72,16 +59,15 @@ def test_an_archive_of_the_standard_library_is_read(path):
 def test_a_log_in_one_text_says_the_same(path, name):
     """Bare NaN and all; an archive in gzip, too."""
     samples = [sample("a", "C"), sample("b", NAN), sample("c", {"x": 1, "y": NAN}, scorer="two")]
-    one = read_log(eval_log(path, samples), LogSelection(scorer="match"))
-    two = read_log(json_log(path.with_name(name), samples), LogSelection(scorer="match"))
+    first = read_log(eval_log(path, samples), LogSelection(scorer="match"))
+    second = read_log(json_log(path.with_name(name), samples), LogSelection(scorer="match"))
     packed = path.with_name("again.eval.gz")
     packed.write_bytes(gzip.compress(path.read_bytes()))
     three = read_log(packed, LogSelection(scorer="match"))
-    for other in (two, three):
-        assert (one.keys, one.texts, one.target_hashes, one.candidates) == (
-            *(other.keys, other.texts, other.target_hashes, other.candidates),
-        )
-        np.testing.assert_array_equal(one.outcomes, other.outcomes)
+    for same_log in (second, three):
+        for name in ("keys", "texts", "target_hashes", "candidates"):
+            assert getattr(first, name) == getattr(same_log, name)
+        np.testing.assert_array_equal(first.outcomes, same_log.outcomes)
 
 
 @pytest.mark.parametrize(
@@ -112,7 +98,7 @@ MARKED = {"author": "x", "reason": "broken tool", "timestamp": "2026-01-01T00:00
 
 @pytest.mark.parametrize(("field", "state"), [("error", "error"), ("invalidation", "invalidated")])
 def test_a_sample_that_failed_has_no_score_although_one_is_recorded(path, field, state):
-    """It is counted by its state; neither its label nor its text is read, and the recorded mean follows from all."""
+    """Neither its label nor its text is read, and the recorded mean follows from all."""
     metric = {"name": "match", "scorer": "match", "metrics": {"accuracy": {"name": "accuracy", "value": 0.75}}}
     samples = [sample(n, "C" if n < 4 else "I", answer="yes" if n < 4 else "no") for n in range(1, 5)]
     samples[1] |= {field: MARKED}
@@ -124,7 +110,7 @@ def test_a_sample_that_failed_has_no_score_although_one_is_recorded(path, field,
 
 
 def test_an_epoch_that_failed_leaves_the_others(path):
-    """Its row is the mean of these, with a note that a gate reads; the text is that of the first that did not fail."""
+    """The row is the mean of these, with a note that a gate reads, and the text is the first that did not fail."""
     samples = [sample(1, "I", 1, answer="a", error=MARKED), sample(1, "C", 2, answer="b"), sample(2, "C", 1)]
     log = read_log(eval_log(path, [*samples, sample(2, "I", 2)], header(epochs=2)))
     assert (log.outcomes.tolist(), log.counts.tolist(), log.responses[0]) == ([1, 0.5], [1, 2], "b")
@@ -178,9 +164,9 @@ def test_a_part_that_a_sample_lacks_is_not_known(path):
 
 
 def test_values_that_are_no_numbers_are_no_scores(path):
-    """They are no candidates, and one line says so where they are asked for, or all there is."""
-    both = [sample(1, 0, scores={"grade": {"value": "B"}, "match": {"value": "C"}})]
-    assert read_log(eval_log(path, both)).candidates == ("match",)
+    """No such value is a candidate, and one line says so where it is asked for, or all there is."""
+    samples = [sample(1, 0, scores={"grade": {"value": "B"}, "match": {"value": "C"}})]
+    assert read_log(eval_log(path, samples)).candidates == ("match",)
     assert refused(path, scorer="grade") == ("scorer", '"B"', ())
     assert refused(eval_log(path, [sample(1, "good")])) == ("scorer", '"good"', ())
     assert refused(eval_log(path, [sample(1, 0, scores={})])) == ("scorer", None, ())
@@ -189,7 +175,7 @@ def test_values_that_are_no_numbers_are_no_scores(path):
 
 
 def test_epochs_are_averaged_over_those_with_a_value(path):
-    """How many are missing is said."""
+    """The number of missing ones is said."""
     samples = [
         *[sample("a", value, epoch) for epoch, value in enumerate(["C", "I", "C"], 1)],
         *[sample("b", value, epoch) for epoch, value in enumerate(["C", NAN], 1)],
@@ -225,17 +211,17 @@ def test_a_run_that_did_not_end_well_is_partial(path, status):
 
 
 def test_a_log_that_was_marked_invalid_says_so(path):
-    """It is read, but no gate passes on it."""
+    """Such a log is read, but no gate passes on it."""
     (note,) = read_log(eval_log(path, [sample(1, "C")], header(invalidated=True))).notes
     assert (type(note), note) == (Absence, "Somebody has marked the log as invalid.")
 
 
 def test_a_sample_in_pieces_is_read(path):
-    """Its metadata lies beside it; what it said does, too, and is not needed."""
-    whole = sample("a/b", "C")
-    del whole["metadata"], whole["messages"]
+    """Metadata lies beside the sample; messages do, too, and are not needed."""
+    entry = sample("a/b", "C")
+    del entry["metadata"], entry["messages"]
     beside = [
-        part("samples/a/b_epoch_1/sample.json", whole),
+        part("samples/a/b_epoch_1/sample.json", entry),
         part("samples/a/b_epoch_1/metadata.json", {"page": "p1"}),
         part("samples/a/b_epoch_1/messages/0.json", b"no JSON"),
     ]
@@ -254,8 +240,8 @@ def test_two_answers_to_one_sample_are_refused(path):
     """In one text there is no last one, and two parts of different names are two answers."""
     twice = [sample("a", "I"), sample("a", "C")]
     assert refused(json_log(path.with_suffix(".json"), twice)) == ("", "a", ())
-    other = part("samples/b_epoch_1.json", sample("a", "C"))
-    assert refused(eval_log(path, twice[:1], also=[other])) == ("", "a", ())
+    second = part("samples/b_epoch_1.json", sample("a", "C"))
+    assert refused(eval_log(path, twice[:1], also=[second])) == ("", "a", ())
 
 
 def test_clusters_are_those_of_the_header(path):
@@ -295,7 +281,7 @@ def test_choices_of_one_order_keep_it(path):
 
 
 @pytest.mark.parametrize(
-    ("target", "answer", "truth", "said"),
+    ("target", "answer", "truth", "label"),
     [
         (["A"], "A", 0, 0),
         ("A,B", "A, B", -1, -1),
@@ -306,10 +292,10 @@ def test_choices_of_one_order_keep_it(path):
         ("", "abc", -1, -1),
     ],
 )
-def test_a_target_is_letters_or_a_text(path, target, answer, truth, said):
+def test_a_target_is_letters_or_a_text(path, target, answer, truth, label):
     """Blanks do not matter; several right choices are no label."""
     log = read_log(eval_log(path, chosen((("yes", "no", "maybe"), target, answer, 0.5))))
-    assert (log.labels, log.truth.tolist(), log.answers.tolist()) == (("yes", "no", "maybe"), [truth], [said])
+    assert (log.labels, log.truth.tolist(), log.answers.tolist()) == (("yes", "no", "maybe"), [truth], [label])
 
 
 def test_different_choices_are_no_labels(path):
@@ -335,13 +321,13 @@ def test_of_several_epochs_the_most_frequent_answer_is_the_label(path):
 
 
 def test_an_input_may_be_messages_in_parts(path):
-    """Their texts are the row's, those that are attached in their place."""
-    given = [
+    """Texts of messages are the row's, those that are attached in their place."""
+    messages = [
         {"role": "system", "content": "Be brief."},
         {"role": "user", "content": [{"type": "text", "text": "What is it?"}, {"type": "image", "image": "x"}]},
         {"role": "user", "content": "attachment://abc"},
     ]
-    log = read_log(eval_log(path, [sample(1, "C", input=given, attachments={"abc": "A long text."})]))
+    log = read_log(eval_log(path, [sample(1, "C", input=messages, attachments={"abc": "A long text."})]))
     assert log.texts == ("Be brief.\nWhat is it?\nA long text.",)
 
 
@@ -362,18 +348,18 @@ def test_another_solver_or_other_arguments_are_another_prompt(path):
     """Whatever version filled in what was left out; where a log does not say, nothing is known, nor of a failure."""
 
     def asked(steps, entry=None, **spec):
-        head = header(plan={"steps": steps})
-        head["eval"] |= spec
-        return read_log(eval_log(path, [entry or sample(1, "C"), sample(2, "C")], head)).prompt_hashes[0]
+        log_header = header(plan={"steps": steps})
+        log_header["eval"] |= spec
+        return read_log(eval_log(path, [entry or sample(1, "C"), sample(2, "C")], log_header)).prompt_hashes[0]
 
     plain = asked([{"solver": "generate", "params": {}}])
     assert asked([{"solver": "generate", "params": {"tool_calls": "loop"}, "params_passed": {}}]) == plain
     assert asked([{"solver": "generate", "params": {}}, {"solver": "self_critique", "params": {}}]) != plain
     assert asked([{"solver": "generate", "params": {"cache": True}}]) != plain
-    given = asked([{"solver": "generate", "params": {}}], task_args={"shots": 2})
-    assert given != plain
+    with_shots = asked([{"solver": "generate", "params": {}}], task_args={"shots": 2})
+    assert with_shots != plain
     passed = {"task_args": {"shots": 2, "n": 0}, "task_args_passed": {"shots": 2}}
-    assert asked([{"solver": "generate", "params": {}}], **passed) == given
+    assert asked([{"solver": "generate", "params": {}}], **passed) == with_shots
     assert asked(None) == ""
     assert asked([{"solver": "generate", "params": {}}], sample(1, "C", error={"message": "broken"})) == ""
 
@@ -383,8 +369,8 @@ def test_another_solver_or_other_arguments_are_another_prompt(path):
 )
 def test_ids_that_may_be_positions_are_told(path, ids, size, expected):
     """Then callers have to compare the texts."""
-    head = header(ids=list(range(size)))
-    assert read_log(eval_log(path, [sample(identity, "C") for identity in ids], head)).numbered is expected
+    log_header = header(ids=list(range(size)))
+    assert read_log(eval_log(path, [sample(identity, "C") for identity in ids], log_header)).numbered is expected
 
 
 def test_half_a_pair_of_surrogates_does_no_harm(path):
@@ -398,14 +384,14 @@ def test_a_folder_of_logs_is_listed_by_model_and_task(tmp_path):
     """Of each the newest; archives and texts side by side."""
     old = header()
     old["eval"]["created"] = "2020-01-01T00:00:00+00:00"
-    other = header()
-    other["eval"]["model"] = "org/other"
+    of_other_model = header()
+    of_other_model["eval"]["model"] = "org/other"
     eval_log(tmp_path / "a.eval", [sample(1, "C")], old)
     json_log(tmp_path / "b.json", [sample(1, "C")])
-    json_log(tmp_path / "c.json.gz", [sample(1, "C")], other)
-    found = list_logs(tmp_path)
-    assert [(log.path.name, log.model) for log in found.logs] == [("b.json", "org/model"), ("c.json.gz", "org/other")]
-    assert [log.path.name for log in found.older] == ["a.eval"]
+    json_log(tmp_path / "c.json.gz", [sample(1, "C")], of_other_model)
+    listing = list_logs(tmp_path)
+    assert [(log.path.name, log.model) for log in listing.logs] == [("b.json", "org/model"), ("c.json.gz", "org/other")]
+    assert [log.path.name for log in listing.older] == ["a.eval"]
 
 
 def test_an_archive_is_a_log_by_its_name_only(path):

@@ -1,4 +1,4 @@
-"""What logs state of tokens, seconds and money, row by row."""
+"""Tokens, seconds and money that logs state, row by row."""
 
 import math
 
@@ -17,9 +17,9 @@ from ranker.sources.usage import RowUsage, is_metered
 NONE = math.nan
 
 
-def used(prompt=87, written=6, model="org/model", **more):
+def used(prompt=87, answer=6, model="org/model", **fields):
     """The fields of a sample of Inspect that say what it took, in the layout of version 0.3.285."""
-    counts = {"input_tokens": prompt, "output_tokens": written, "total_tokens": prompt + written, **more}
+    counts = {"input_tokens": prompt, "output_tokens": answer, "total_tokens": prompt + answer} | fields
     return {"model_usage": {model: counts}, "total_time": 8.7, "working_time": 8.5, "role_usage": {}}
 
 
@@ -84,15 +84,15 @@ def test_epochs_and_runs_are_averaged_where_they_are_known(tmp_path):
     samples = [sample("a", "C", 1, **used(10, 2)), sample("a", "C", 2, **used(30, 4)), sample("a", "C", 3)]
     usage = logged(tmp_path, *samples, epochs=3)
     assert amounts(usage)[0][:3] == [20, 3, 8.5]
-    more = read_inspect_log(eval_log(tmp_path / "b.eval", [sample("a", "C", **used(60, 1)), sample("b", "C")]))
+    second = read_inspect_log(eval_log(tmp_path / "b.eval", [sample("a", "C", **used(60, 1)), sample("b", "C")]))
     once = read_inspect_log(eval_log(tmp_path / "a.eval", samples, header(epochs=3)))
-    both = average_runs([once, more], ["a", "b"])
-    assert amounts(both.usage)[0][:3] == [40, 2, 8.5]
-    assert np.isnan(both.usage.amounts[:, 1]).all()
+    mean = average_runs([once, second], ["a", "b"])
+    assert amounts(mean.usage)[0][:3] == [40, 2, 8.5]
+    assert np.isnan(mean.usage.amounts[:, 1]).all()
 
 
 def test_the_time_of_a_run_of_lm_eval_is_shared_by_its_rows(tmp_path):
-    """Which is all that it records; its text is a number, and the rows are those of all tasks of the run."""
+    """All that it records is a time as text, and the rows are those of all tasks of the run."""
     rows = [choice_row(n, {"q": n}, 0, [-1, -2], acc=1.0) for n in range(2)]
     path = lm_log(tmp_path, rows)
     counts = {"small": {"original": 9, "effective": 2}, "other": {"original": 6, "effective": 6}}

@@ -1,4 +1,4 @@
-"""Which way is better in a row, and whether the number that a log records is that of its rows."""
+"""The direction of a row's numbers, and recorded numbers that follow from the rows or do not."""
 
 import json
 import math
@@ -21,9 +21,8 @@ GOOD, BAD = [-1.0, -2.0, -3.0, -2.0] * 5, [-4.0, -2.5, -6.0, -5.0] * 5
 
 def likelihood_rows(values, metric="perplexity"):
     """Rows of a task that asks how likely a text is."""
-    return [
-        written_row(n, {"q": n}, "x", "x", [str(value), "False"], **{metric: value}) for n, value in enumerate(values)
-    ]
+    filtered = [[str(value), "False"] for value in values]
+    return [written_row(n, {"q": n}, "x", "x", filtered[n], **{metric: value}) for n, value in enumerate(values)]
 
 
 def likelihood_log(folder, values, metric="perplexity", recorded=None, higher=False, **config):
@@ -44,11 +43,11 @@ def test_every_metric_of_the_harness_has_an_aggregate():
 def test_rows_of_perplexity_hold_log_likelihoods_of_which_more_is_better(tmp_path, metric):
     """Whatever the metric is called: exp(-mean) is what is recorded, and its direction is not the rows'."""
     logs = [likelihood_log(tmp_path / name, values, metric) for name, values in (("good", GOOD), ("bad", BAD))]
-    found = decide(load(logs, SourceOptions(kinds=[LogOptions(scale=(-10, 0))])))
-    assert {one.name: round(one.outcome, 12) for one in found.decision.models} == {"good": 0.8, "bad": 0.5625}
-    assert found.decision.models[0].name == "good"
-    assert any("less is better" not in note and "more is better" in note for note in found.notes)
-    assert any("scaled from -10, the worst, to 0, the best" in note for note in found.notes)
+    ranking = decide(load(logs, SourceOptions(kinds=[LogOptions(scale=(-10, 0))])))
+    assert {model.name: round(model.outcome, 12) for model in ranking.decision.models} == {"good": 0.8, "bad": 0.5625}
+    assert ranking.decision.models[0].name == "good"
+    assert any("less is better" not in note and "more is better" in note for note in ranking.notes)
+    assert any("scaled from -10, the worst, to 0, the best" in note for note in ranking.notes)
 
 
 def test_the_recorded_number_says_what_a_row_holds(tmp_path):
@@ -70,14 +69,12 @@ def test_a_number_that_rows_do_not_tell_is_said_beside_theirs(tmp_path):
 
 
 def test_lower_is_better_counts_where_nobody_knows_better(tmp_path):
-    """It is refused of rows that are known to be better the higher, and noted where a task's author says so."""
-    logs = [
-        likelihood_log(tmp_path / name, values, "loss", np.mean(values), True)
-        for name, values in (("a", [0.1] * 9), ("b", [0.7] * 9))
-    ]
-    found = decide(load(logs, SourceOptions(kinds=[LogOptions(lower_is_better=True)])))
-    assert [one.name for one in found.decision.models] == ["a", "b"]
-    assert any("but `lower_is_better` overrides it." in note for note in found.notes)
+    """Rows that are better the higher refuse it, and a note says so where a task's author says otherwise."""
+    values = {"a": [0.1] * 9, "b": [0.7] * 9}
+    logs = [likelihood_log(tmp_path / name, row, "loss", np.mean(row), True) for name, row in values.items()]
+    ranking = decide(load(logs, SourceOptions(kinds=[LogOptions(lower_is_better=True)])))
+    assert [model.name for model in ranking.decision.models] == ["a", "b"]
+    assert any("but `lower_is_better` overrides it." in note for note in ranking.notes)
     logs = [likelihood_log(tmp_path / name, GOOD) for name in ("c", "d")]
     with pytest.raises(ModelError, match="`range`"):
         decide(load(logs))
@@ -101,11 +98,8 @@ def test_pairs_of_a_rolling_likelihood_come_to_the_likelihood(tmp_path):
         "byte_perplexity,none": math.exp(-total / size),
         "bits_per_byte,none": -total / size / math.log(2),
     }
-    results(
-        tmp_path,
-        higher=dict.fromkeys(("word_perplexity", "byte_perplexity", "bits_per_byte"), False),
-        results={"small": recorded},
-    )
+    higher = dict.fromkeys(("word_perplexity", "byte_perplexity", "bits_per_byte"), False)
+    results(tmp_path, higher=higher, results={"small": recorded})
     for name in recorded:
         log = read_log(path, LogSelection(metric=name.partition(",")[0]))
         assert log.measure.agrees
@@ -121,8 +115,8 @@ def test_metrics_are_said_for_tasks(tmp_path):
             rows = [written_row(n, {"q": n}, "x", "x", "x", em=1.0, f1=(n % 3) / 2) for n in range(6)]
             lm_log(tmp_path / name, rows, task)
     folders = [tmp_path / name for name in "ab"]
-    found = over_tasks(folders, SourceOptions(kinds=[LogOptions(metric="em, two=f1")]))
-    assert {task: one.header.metric for task, one in found.rankings.items()} == {"one": "em", "two": "f1"}
+    rankings = over_tasks(folders, SourceOptions(kinds=[LogOptions(metric="em, two=f1")]))
+    assert {task: ranking.header.metric for task, ranking in rankings.rankings.items()} == {"one": "em", "two": "f1"}
     with refuses(UnknownName, value="tow"):
         over_tasks(folders, SourceOptions(kinds=[LogOptions(metric="em,tow=f1")]))
     with pytest.raises(ModelError, match="`metric`"):
@@ -139,11 +133,8 @@ def test_a_brier_score_is_that_of_the_likelihoods(tmp_path):
     probs = [np.exp(pair) / np.exp(pair).sum() for pair in likelihoods]
     expected = [float(((p - np.eye(2)[n]) ** 2).sum()) for n, p in enumerate(probs)]
     path = lm_log(tmp_path, rows)
-    results(
-        tmp_path,
-        higher={"acc": True, "brier_score": False},
-        results={"small": {"brier_score,none": float(np.mean(expected))}},
-    )
+    recorded = {"small": {"brier_score,none": float(np.mean(expected))}}
+    results(tmp_path, higher={"acc": True, "brier_score": False}, results=recorded)
     log = read_log(path, LogSelection(metric="brier_score"))
     np.testing.assert_allclose(log.outcomes, expected, rtol=1e-12)
     assert log.measure.agrees
@@ -157,13 +148,9 @@ def test_a_brier_score_is_that_of_the_likelihoods(tmp_path):
 def test_pairs_that_come_to_nothing_are_no_number(tmp_path, pair):
     """No choice of that number, no probabilities, or no pair."""
     rows = [written_row(0, {"q": 0}, "x", "x", "x", brier_score=pair)]
-    with refuses(
-        DataError,
-        option="metric",
-        value="brier_score",
-        place=tmp_path / "samples_small_2026-01-02T03-04-05.678901.jsonl",
-    ):
-        read_log(lm_log(tmp_path, rows), LogSelection(metric="brier_score"))
+    path = lm_log(tmp_path, rows)
+    with refuses(DataError, option="metric", value="brier_score", place=path):
+        read_log(path, LogSelection(metric="brier_score"))
 
 
 @pytest.mark.parametrize(
@@ -201,6 +188,6 @@ def test_a_metric_of_inspect_that_is_not_known_is_said_not_to_be_recomputed(tmp_
 
 def test_too_large_a_number_is_infinite_and_no_error():
     """Of exp(-mean)."""
-    found = infer_metric("perplexity", np.array([-5000.0]), np.ones(1), None, None, None)
-    assert found.recomputed == math.inf
-    assert json.dumps(found.higher_is_better) == "true"
+    measure = infer_metric("perplexity", np.array([-5000.0]), np.ones(1), None, None, None)
+    assert measure.recomputed == math.inf
+    assert json.dumps(measure.higher_is_better) == "true"

@@ -21,9 +21,9 @@ TOLERANCE = {"rel": 0, "abs": 1e-9}
 
 
 def choice(pair):
-    """What a pair of logs is read by."""
-    asked = (pair.get("filter") or "").split()
-    name = asked[1] if asked[:1] == ["occurrence"] else pair.get("filter")
+    """The selection by which a pair of logs is read."""
+    words = (pair.get("filter") or "").split()
+    name = words[1] if words[:1] == ["occurrence"] else pair.get("filter")
     if "scorer" in pair:
         return LogSelection(scorer=pair["scorer"], metric=pair["part"])
     return LogSelection(metric=pair["metric"], filter=name, cluster=pair["cluster"])
@@ -32,75 +32,71 @@ def choice(pair):
 @pytest.mark.parametrize("pair", PAIRS, ids=[f"{n}" for n in range(len(PAIRS))])
 def test_two_logs_differ_as_expected(pair):
     """Joined by key: how many rows, which only one has, both means, the difference and its standard errors."""
-    one, two = (read_log(LOGS / pair[side], choice(pair)) for side in "ab")
-    left, right = ({k: v for k, v in zip(log.keys, log.outcomes, strict=True) if not np.isnan(v)} for log in (one, two))
-    both = [key for key in left if key in right]
-    a, b = (np.array([found[key] for key in both]) for found in (left, right))
-    assert (len(both), len(left) - len(both), len(right) - len(both)) == (pair["n"], pair["only_a"], pair["only_b"])
+    first, second = (read_log(LOGS / pair[side], choice(pair)) for side in "ab")
+    left, right = (
+        {k: v for k, v in zip(log.keys, log.outcomes, strict=True) if not np.isnan(v)} for log in (first, second)
+    )
+    shared = [key for key in left if key in right]
+    a, b = (np.array([outcomes[key] for key in shared]) for outcomes in (left, right))
+    assert (len(shared), len(left) - len(shared), len(right) - len(shared)) == (
+        pair["n"],
+        pair["only_a"],
+        pair["only_b"],
+    )
     assert a.mean() == pytest.approx(pair["mean_a"], **TOLERANCE)
     assert b.mean() == pytest.approx(pair["mean_b"], **TOLERANCE)
     assert (a - b).mean() == pytest.approx(pair["difference"], **TOLERANCE)
-    assert (a - b).std(ddof=1) / np.sqrt(len(both)) == pytest.approx(pair["se_rows"], **TOLERANCE)
+    assert (a - b).std(ddof=1) / np.sqrt(len(shared)) == pytest.approx(pair["se_rows"], **TOLERANCE)
     if pair["mcnemar_exact_p"] is not None:
         assert (int((a > b).sum()), int((a < b).sum())) == (pair["a_only"], pair["b_only"])
-    clusters = dict(zip(one.keys, one.clusters or one.keys, strict=True))
-    assert (one.clusters is not None) == (pair["cluster"] is not None)
+    clusters = dict(zip(first.keys, first.clusters or first.keys, strict=True))
+    assert (first.clusters is not None) == (pair["cluster"] is not None)
     sums: dict[str, float] = {}
-    for key, difference in zip(both, a - b, strict=True):
+    for key, difference in zip(shared, a - b, strict=True):
         sums[clusters[key]] = sums.get(clusters[key], 0.0) + difference - (a - b).mean()
     assert len(sums) == pair["clusters"]
-    error = np.sqrt(sum(value**2 for value in sums.values()) * len(sums) / (len(sums) - 1)) / len(both)
+    error = np.sqrt(sum(value**2 for value in sums.values()) * len(sums) / (len(sums) - 1)) / len(shared)
     assert error == pytest.approx(pair["se_clusters"], **TOLERANCE)
     if "scorer" in pair:
-        for log, side in ((one, "a"), (two, "b")):
+        for log, side in ((first, "a"), (second, "b")):
             assert int((log.epochs - log.counts).sum()) == pair[f"epochs_without_value_{side}"]
-        fewer = int(((one.counts > 0) & (one.counts < one.epochs)).sum())
+        fewer = int(((first.counts > 0) & (first.counts < first.epochs)).sum())
         assert fewer == pair["samples_with_fewer_epochs_a"]
 
 
 def test_the_same_rows_ask_the_same():
     """Logs of one task have one target for each row; another number of examples is another prompt."""
     folder = "sst2_local_2026-11-24T04-"
-    zero, few = (
-        read_log(LOGS / f"lm_eval_{name}")
-        for name in (
-            f"zero/smollm2/samples_{folder}08-04.313208.jsonl.gz",
-            f"few/smollm2/samples_{folder}19-05.567244.jsonl.gz",
-        )
-    )
-    targets, prompts = (
-        dict(zip(zero.keys, zero.target_hashes, strict=True)),
-        dict(zip(zero.keys, zero.prompt_hashes, strict=True)),
-    )
+    zero = read_log(LOGS / f"lm_eval_zero/smollm2/samples_{folder}08-04.313208.jsonl.gz")
+    few = read_log(LOGS / f"lm_eval_few/smollm2/samples_{folder}19-05.567244.jsonl.gz")
+    targets = dict(zip(zero.keys, zero.target_hashes, strict=True))
+    prompts = dict(zip(zero.keys, zero.prompt_hashes, strict=True))
     assert all(targets[key] == target for key, target in zip(few.keys, few.target_hashes, strict=True))
     assert all(prompts[key] != prompt for key, prompt in zip(few.keys, few.prompt_hashes, strict=True))
 
 
 def test_every_log_is_known_and_labels_agree_with_metrics():
-    """All files that are logs are seen as such, and where there are labels they tell what the metric tells."""
-    seen = 0
+    """Every file that is a log is seen as such, and labels tell what the metric tells."""
+    count = 0
     for path in sorted(LOGS.rglob("*")):
         if not path.is_file() or not ("samples_" in path.name or path.parent.name.startswith("inspect")):
             continue
-        seen += 1
+        count += 1
         assert program_of(path) == ("lm-eval" if "samples_" in path.name else "inspect")
-        for asked in _readings(path):
-            log = read_log(path, asked)
+        for selection in _readings(path):
+            log = read_log(path, selection)
             if log.labels and log.metric in ("acc", "acc_norm", "choice"):
-                told = (log.answers >= 0) & (log.truth >= 0)
-                assert told.any()
-                assert ((log.answers == log.truth) == log.outcomes)[told].all()
-    assert seen == 37
+                labelled = (log.answers >= 0) & (log.truth >= 0)
+                assert labelled.any()
+                assert ((log.answers == log.truth) == log.outcomes)[labelled].all()
+    assert count == 37
 
 
 def _readings(path):
-    """What may be asked of a log."""
+    """Selections that may be asked of a log."""
     if "sst2_gen" in path.name:
-        return (
-            [LogSelection(filter=name) for name in (("maj@3", "first") if "repeats" in path.name else ("1", "2"))]
-            if ("0.4.3" in str(path) or "repeats" in path.name)
-            else [LogSelection(filter="strict-match"), LogSelection(filter="flexible-extract")]
-        )
+        old = ("1", "2") if "0.4.3" in str(path) else ("strict-match", "flexible-extract")
+        return [LogSelection(filter=name) for name in (("maj@3", "first") if "repeats" in path.name else old)]
     if "squad" in path.name:
         return [LogSelection(metric="em"), LogSelection(metric="f1")]
     if "trouble" in path.name:
@@ -110,27 +106,30 @@ def _readings(path):
 
 def test_every_recorded_number_is_recomputed():
     """Of every task, metric and filter, scorer and reducer, to 1e-9; f1 and mcc alone are numbers of all rows."""
-    seen = 0
+    count = 0
     for path in sorted(LOGS.rglob("*")):
         program = program_of(path) if path.is_file() and not path.name.startswith("results") else None
-        for asked in _recorded(path, program):
-            if asked.metric in ("f1", "mcc") and "paws" in path.name:
-                assert any("is that of the labels of its rows" in note for note in read_log(path, asked).notes)
+        for selection in _recorded(path, program):
+            if selection.metric in ("f1", "mcc") and "paws" in path.name:
+                assert any("is that of the labels of its rows" in note for note in read_log(path, selection).notes)
                 continue
-            measure = read_log(path, asked).measure
-            assert measure.agrees, (path, asked, measure)
-            seen += 1
-    assert seen > 60
+            measure = read_log(path, selection).measure
+            assert measure.agrees, (path, selection, measure)
+            count += 1
+    assert count > 60
 
 
 def _recorded(path, program):
-    """What to ask of a log for each number that it records."""
+    """A selection for each number that a log records."""
     if program == "lm-eval":
         names = (name.split(",") for name in results_of(path).recorded if "," in name and "_stderr," not in name)
         return [LogSelection(metric=metric, filter=filter) for metric, filter in names]
     if program == "inspect":
-        every = header_of(path).recorded
-        return [LogSelection(scorer=of, metric=part or None, reducer=reducer or None) for of, part, reducer in every]
+        numbers = header_of(path).recorded
+        return [
+            LogSelection(scorer=scorer, metric=part or None, reducer=reducer or None)
+            for scorer, part, reducer in numbers
+        ]
     return []
 
 
@@ -144,18 +143,18 @@ def test_acc_norm_is_chosen_for_choices_of_unequal_length():
 
 def test_both_forms_of_one_run_say_the_same():
     """An archive and a text of one task, model and seed."""
-    one, two = (read_log(LOGS / "inspect" / f"mnli-choice_wordlist-a{ending}") for ending in (".eval", ".json.gz"))
-    assert dict(zip(one.keys, one.outcomes, strict=True)) == dict(zip(two.keys, two.outcomes, strict=True))
-    assert dict(zip(one.keys, one.texts, strict=True)) == dict(zip(two.keys, two.texts, strict=True))
+    first, second = (read_log(LOGS / "inspect" / f"mnli-choice_wordlist-a{ending}") for ending in (".eval", ".json.gz"))
+    assert dict(zip(first.keys, first.outcomes, strict=True)) == dict(zip(second.keys, second.outcomes, strict=True))
+    assert dict(zip(first.keys, first.texts, strict=True)) == dict(zip(second.keys, second.texts, strict=True))
 
 
 def test_folders_are_listed():
     """Tasks, models and groups; Inspect's logs by model and task."""
-    found = list_logs(LOGS / "lm_eval_zero" / "smollm2")
-    assert [log.task for log in found.logs] == sorted(
+    listing = list_logs(LOGS / "lm_eval_zero" / "smollm2")
+    assert [log.task for log in listing.logs] == sorted(
         ["sst2_local", "sst2_local_p2", "sst2_gen", "paws_local", "mnli_local", "hans_sub_local"]
     )
-    assert {log.model for log in found.logs} == {"models/smollm2-135m-instruct"}
-    assert found.groups == {"house_nli": ("mnli_local", "hans_sub_local")}
+    assert {log.model for log in listing.logs} == {"models/smollm2-135m-instruct"}
+    assert listing.groups == {"house_nli": ("mnli_local", "hans_sub_local")}
     runs = list_logs(LOGS / "inspect")
     assert len({(log.model, log.task) for log in runs.logs}) == len(runs.logs)

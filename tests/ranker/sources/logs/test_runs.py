@@ -1,4 +1,4 @@
-"""Several runs of one model in a folder: which is read is said, others can be named, and they can be averaged."""
+"""Several runs of one model in a folder: one is read and said, others can be named, and all can be averaged."""
 
 import json
 
@@ -18,24 +18,26 @@ ROWS = [f"s{n}" for n in range(8)]
 def run_log(folder, day, values, ids=ROWS, model="org/model", status="success", **arguments):
     """A run of one day, as Inspect names it."""
     folder.mkdir(exist_ok=True)
-    head = header(status, ids=ids)
-    head["eval"] |= {"created": f"2026-01-0{day}T00:00:00+00:00", "model": model, "task_args": arguments}
+    log_header = header(status, ids=ids)
+    log_header["eval"] |= {"created": f"2026-01-0{day}T00:00:00+00:00", "model": model, "task_args": arguments}
     path = folder / f"2026-01-0{day}T00-00-00_small_x{day}.eval"
-    return eval_log(path, [sample(row, value) for row, value in zip(ROWS, values, strict=False)], head)
+    return eval_log(path, [sample(row, value) for row, value in zip(ROWS, values, strict=False)], log_header)
 
 
 def models(*references, **options):
     """The models that references name."""
-    return name_models([str(one) for one in references], SourceOptions(kinds=[LogOptions(**options)]), {})[1]
+    return name_models([str(reference) for reference in references], SourceOptions(kinds=[LogOptions(**options)]), {})[
+        1
+    ]
 
 
 def outcomes(model):
-    """What a model's file says."""
+    """Outcomes of a model's file."""
     return model.source.load_log({}).outcomes.tolist()
 
 
 def said(model):
-    """What is said of it."""
+    """Notes of a model."""
     return model.source.inspect({}).notes
 
 
@@ -73,15 +75,13 @@ def test_runs_with_other_arguments_are_kept_apart(tmp_path):
     for part, right in (("small@1", 4), ("@2", 6), ("small@seed=1", 4), ("@2026-01-02", 6)):
         assert sum(outcomes(models(f"{tmp_path / 'a'}#{part}")[0])) == right
     folder = tmp_path / "a"
-    assert [one.name for one in models(f"{folder}#@1", f"{folder}#@seed=2")] == ["org/model@1", "org/model@seed=2"]
+    assert [model.name for model in models(f"{folder}#@1", f"{folder}#@seed=2")] == ["org/model@1", "org/model@seed=2"]
     for run in ("3", "2026"):
         with refuses(UsageError, value=run, place=folder):
             models(f"{folder}#@{run}")
     assert sum(outcomes(models(tmp_path / "a", runs="newest")[0])) == 6
-    assert {one.name: sum(outcomes(one)) for one in models(tmp_path / "a", runs="each")} == {
-        "org/model@1": 4,
-        "org/model@2": 6,
-    }
+    each_run = {model.name: sum(outcomes(model)) for model in models(tmp_path / "a", runs="each")}
+    assert each_run == {"org/model@1": 4, "org/model@2": 6}
     with refuses(UsageError, option="runs", value="all"):
         LogOptions(runs="all")
 
@@ -95,11 +95,14 @@ def test_the_mean_of_runs_is_one_model(tmp_path):
     assert outcomes(model) == [1, 1, 0.5, 0.5, 0, 0, 0, 0]
     assert said(model)[0].startswith("Each row is the mean of 2 runs: 2026-01-01T00-00-00_small_x1.eval, 2026")
     assert "3 of 8 rows are not in all of the 2 runs." in said(model)
-    found = decide([*models(tmp_path / "a", runs="mean"), *models(tmp_path / "b")])
-    assert {one.name: one.outcome for one in found.decision.models} == {"org/model": 0.375, "org/other": 0.125}
-    head = header(ids=ROWS)
-    head["eval"]["created"] = "2026-01-05T00:00:00+00:00"
-    eval_log(tmp_path / "a" / "c.eval", [sample(row, "C", target="no") for row in ROWS], head)
+    ranking = decide([*models(tmp_path / "a", runs="mean"), *models(tmp_path / "b")])
+    assert {of_model.name: of_model.outcome for of_model in ranking.decision.models} == {
+        "org/model": 0.375,
+        "org/other": 0.125,
+    }
+    log_header = header(ids=ROWS)
+    log_header["eval"]["created"] = "2026-01-05T00:00:00+00:00"
+    eval_log(tmp_path / "a" / "c.eval", [sample(row, "C", target="no") for row in ROWS], log_header)
     with refuses(DataError, value="s0"):
         outcomes(models(tmp_path / "a", runs="mean")[0])
 
@@ -133,13 +136,13 @@ def test_a_newer_log_of_the_harness_that_is_not_whole_hides_no_other(tmp_path, f
 
 
 def test_lists_of_an_eval_set_are_passed_over(tmp_path):
-    """What Inspect writes beside the logs names them, and is none."""
+    """Lists that Inspect writes beside the logs name them, and are none."""
     run_log(tmp_path / "a", 1, "CCCCIIII")
     run_log(tmp_path / "a", 2, "CCCCCCII", model="org/other")
-    head = header(ids=ROWS)
-    (tmp_path / "a" / "logs.json").write_text(json.dumps({"2026-01-01T00-00-00_small_x1.eval": head}))
+    log_header = header(ids=ROWS)
+    (tmp_path / "a" / "logs.json").write_text(json.dumps({"2026-01-01T00-00-00_small_x1.eval": log_header}))
     (tmp_path / "a" / "eval-set.json").write_text(json.dumps({"eval_set_id": "x", "tasks": [{"name": "small"}]}))
-    assert [one.name for one in models(tmp_path / "a")] == ["org/model", "org/other"]
+    assert [model.name for model in models(tmp_path / "a")] == ["org/model", "org/other"]
     assert said(models(tmp_path / "a")[0]) == ()
 
 
@@ -151,14 +154,14 @@ def asked(path, inputs):
 
 def test_other_questions_under_the_same_ids_are_said_or_refused(tmp_path):
     """Ids of somebody's own are trusted with a sentence; ids that may be positions are not."""
-    one = asked(tmp_path / "a.eval", {f"q{n}": f"What is {n}?" for n in range(6)})
-    two = asked(tmp_path / "b.eval", {f"q{n}": f"What is {7 * n}?" for n in range(6)})
-    (note,) = [note for note in decide([one, two]).notes if "another question" in note]
+    first = asked(tmp_path / "a.eval", {f"q{n}": f"What is {n}?" for n in range(6)})
+    second = asked(tmp_path / "b.eval", {f"q{n}": f"What is {7 * n}?" for n in range(6)})
+    (note,) = [note for note in decide([first, second]).notes if "another question" in note]
     assert note.startswith("b: 5 of 6 rows ask another question than in a, under the same ids")
-    one = asked(tmp_path / "c.eval", {n: f"What is {n}?" for n in range(1, 7)})
-    two = asked(tmp_path / "d.eval", {n: f"What is {7 - n}?" for n in range(1, 7)})
+    first = asked(tmp_path / "c.eval", {n: f"What is {n}?" for n in range(1, 7)})
+    second = asked(tmp_path / "d.eval", {n: f"What is {7 - n}?" for n in range(1, 7)})
     with refuses(UsageError, value="1", place="d"):
-        decide([one, two])
+        decide([first, second])
 
 
 def test_labels_in_another_order_are_the_same_answers(tmp_path):
@@ -169,8 +172,8 @@ def test_labels_in_another_order_are_the_same_answers(tmp_path):
         samples = [sample(row, "C", choices=choices, target=letters["yes"], answer=letters["yes"]) for row in ROWS]
         return eval_log(tmp_path / name, samples, header(ids=ROWS))
 
-    found = decide([log("a.eval", ["yes", "no"]), log("b.eval", ["no", "yes"])])
-    assert [one.outcome for one in found.decision.models] == [1, 1]
+    ranking = decide([log("a.eval", ["yes", "no"]), log("b.eval", ["no", "yes"])])
+    assert [model.outcome for model in ranking.decision.models] == [1, 1]
 
 
 def test_the_program_averages_runs(tmp_path, rank_models):

@@ -41,25 +41,24 @@ def rouge(texts):
 def test_logs_of_lm_eval_are_judged_by_a_metric_of_texts(tmp_path, metrics):
     """Whatever they record; an empty answer is 0, and what was done is said."""
     models = inspect_references(lm_logs(tmp_path, **metrics), options(metric="rouge-l"))
-    found = decide(models)
-    assert found.header.metric == "ROUGE-L"
-    outcomes = {model.name: model.outcome for model in found.decision.models}
+    ranking = decide(models)
+    assert ranking.header.metric == "ROUGE-L"
+    outcomes = {model.name: model.outcome for model in ranking.decision.models}
     assert outcomes == pytest.approx({name: rouge(texts) for name, texts in WRITTEN.items()})
-    assert any("The log records no rouge-l; its texts are judged by it." in note for note in found.notes)
-    assert (found.decision.rows[0].label, found.decision.rows[0].predicted["poor"]) == ("The big dog", "dog")
+    assert any("The log records no rouge-l; its texts are judged by it." in note for note in ranking.notes)
+    assert (ranking.decision.rows[0].label, ranking.decision.rows[0].predicted["poor"]) == ("The big dog", "dog")
 
 
 def test_a_recorded_metric_of_that_name_goes_first(tmp_path):
     """The log's own number is what its user quotes."""
-    models = inspect_references(lm_logs(tmp_path, chrf=0.5), options(metric="chrf"))
-    found = decide(models)
-    assert [model.outcome for model in found.decision.models] == [0.5, 0.5]
+    ranking = decide(inspect_references(lm_logs(tmp_path, chrf=0.5), options(metric="chrf")))
+    assert [model.outcome for model in ranking.decision.models] == [0.5, 0.5]
 
 
 def test_a_metric_of_all_rows_together_judges_texts_as_well(tmp_path):
     """BLEU of the corpus, which is no mean."""
-    found = decide(inspect_references(lm_logs(tmp_path), options(metric="bleu")))
-    assert found.decision.metric == "bleu"
+    ranking = decide(inspect_references(lm_logs(tmp_path), options(metric="bleu")))
+    assert ranking.decision.metric == "bleu"
 
 
 def test_logs_of_inspect_are_judged_by_a_metric_of_texts(tmp_path):
@@ -73,10 +72,10 @@ def test_logs_of_inspect_are_judged_by_a_metric_of_texts(tmp_path):
                 content = {"input": question, "target": [target], "output": {"completion": wrote}}
                 samples.append(sample(n, "C", epoch=epoch, answer="" if n > 2 else wrote, **content))
         paths.append(str(eval_log(tmp_path / f"{name}.eval", samples)))
-    found = decide(inspect_references(paths, options(metric="rouge-l")))
-    outcomes = {model.name: model.outcome for model in found.decision.models}
+    ranking = decide(inspect_references(paths, options(metric="rouge-l")))
+    outcomes = {model.name: model.outcome for model in ranking.decision.models}
     assert outcomes == pytest.approx({name: rouge(texts) for name, texts in WRITTEN.items()})
-    assert any("Of 2 epochs the text of the first is judged." in note for note in found.notes)
+    assert any("Of 2 epochs the text of the first is judged." in note for note in ranking.notes)
 
 
 def test_logs_without_texts_or_references_say_so(tmp_path):

@@ -19,10 +19,8 @@ OTHERWISE = "Answers have no labels: em disagrees with a comparison to the targe
 
 def log(folder, targets, answers, values):
     """A log of lm-evaluation-harness whose model wrote answers."""
-    asked = zip(targets, answers, values, strict=True)
-    rows = [
-        written_row(n, {"q": n}, target, answer, answer, em=value) for n, (target, answer, value) in enumerate(asked)
-    ]
+    cells = enumerate(zip(targets, answers, values, strict=True))
+    rows = [written_row(n, {"q": n}, target, answer, answer, em=value) for n, (target, answer, value) in cells]
     return read_log(lm_log(folder, rows))
 
 
@@ -31,7 +29,7 @@ GUESSED = "More of em is assumed to be better; if not, use `lower_is_better`."
 
 
 @pytest.mark.parametrize(
-    ("answers", "values", "how", "said"),
+    ("answers", "values", "comparison", "expected"),
     [
         (["no", "no", "yes", "yes"], [1, 0, 0, 1], "exactly", [0, 0, 1, 1]),
         (["no", "Yes", "yes.", "yes"], [1, 0, 0, 1], "exactly", [0, -1, -1, 1]),
@@ -40,23 +38,25 @@ GUESSED = "More of em is assumed to be better; if not, use `lower_is_better`."
         (["No.", "no", "YES!", "(yes)"], [1, 0, 0, 1], "ignoring case, punctuation and blanks", [0, 0, 1, 1]),
     ],
 )
-def test_an_answer_is_a_label_where_the_metric_says_whether_it_is_the_target(tmp_path, answers, values, how, said):
+def test_an_answer_is_a_label_where_the_metric_says_whether_it_is_the_target(
+    tmp_path, answers, values, comparison, expected
+):
     """By the strictest comparison that says what the metric says on every row; none of the labels is no answer."""
-    found = log(tmp_path, TARGETS, answers, values)
-    assert (found.labels, found.truth.tolist(), found.answers.tolist()) == (("no", "yes"), [0, 1, 0, 1], said)
-    assert (found.scores, found.notes) == (None, (GUESSED, SAYS.format(how)))
+    logged = log(tmp_path, TARGETS, answers, values)
+    assert (logged.labels, logged.truth.tolist(), logged.answers.tolist()) == (("no", "yes"), [0, 1, 0, 1], expected)
+    assert (logged.scores, logged.notes) == (None, (GUESSED, SAYS.format(comparison)))
 
 
 @pytest.mark.parametrize("values", [[1, 0, 0, 0], [1, 1, 0, 1], [1, 0, 0.5, 1]])
 def test_one_row_that_disagrees_leaves_outcomes_alone(tmp_path, values):
     """A right answer that is not the target, a target that is not right, half a point."""
-    found = log(tmp_path, TARGETS, ["no", "no", "yes", "yes"], values)
-    assert (found.labels, found.answers.tolist(), found.outcomes.tolist()) == ((), [-1] * 4, values)
-    assert found.notes == (GUESSED, OTHERWISE.format(1, 4))
+    logged = log(tmp_path, TARGETS, ["no", "no", "yes", "yes"], values)
+    assert (logged.labels, logged.answers.tolist(), logged.outcomes.tolist()) == ((), [-1] * 4, values)
+    assert logged.notes == (GUESSED, OTHERWISE.format(1, 4))
 
 
 def test_a_row_without_a_value_agrees_with_all(tmp_path):
-    """What was not scored says nothing."""
+    """Rows that were not scored say nothing."""
     assert log(tmp_path, TARGETS, ["no", "no", "yes", "no"], [1, 0, 0, None]).answers.tolist() == [0, 0, 1, 0]
 
 
@@ -64,82 +64,69 @@ def test_a_few_right_answers_are_labels():
     """Twenty kinds at most, each twice or more; the same in every log, in whatever order."""
     most = [str(n) for n in range(MAX_TARGET_LABELS)]
     assert closed_targets(2 * most) == closed_targets(most + most[::-1]) == tuple(sorted(most))
-    assert (
-        closed_targets(2 * [*most, "more"])
-        == closed_targets([*TARGETS, "once"])
-        == closed_targets(["no", "no"])
-        == closed_targets([*TARGETS, "", ""])
-        == ()
-    )
+    for targets in (2 * [*most, "more"], [*TARGETS, "once"], ["no", "no"], [*TARGETS, "", ""]):
+        assert closed_targets(targets) == ()
 
 
 def test_many_right_answers_are_none_and_need_no_note(tmp_path):
     """Questions with answers of their own."""
-    found = log(tmp_path, ["Paris", "Rome", "Bonn"], ["Paris", "Rome", "x"], [1, 1, 0])
-    assert (found.labels, found.notes) == ((), (GUESSED,))
+    logged = log(tmp_path, ["Paris", "Rome", "Bonn"], ["Paris", "Rome", "x"], [1, 1, 0])
+    assert (logged.labels, logged.notes) == ((), (GUESSED,))
 
 
 def test_targets_that_the_metric_takes_for_one_are_no_labels():
     """`No` and `no` are one answer where case does not matter, and two labels."""
-    answers = [
-        WrittenAnswer(0, "no", 1.0),
-        WrittenAnswer(1, "NO", 1.0),
-        WrittenAnswer(2, "x", 0.0),
-        WrittenAnswer(3, "no", 1.0),
-    ]
-    targets = ["no", "no", "No", "No"]
-    labelled, notes = label_written_answers(closed_targets(targets), targets, answers, "em")
+    texts, targets = (("no", 1.0), ("NO", 1.0), ("x", 0.0), ("no", 1.0)), ["no", "no", "No", "No"]
+    answers = [WrittenAnswer(n, text, value) for n, (text, value) in enumerate(texts)]
+    labelled, (note,) = label_written_answers(closed_targets(targets), targets, answers, "em")
     assert labelled.labels == ()
-    assert notes == (
-        "Answers have no labels: em takes some of the targets for one, ignoring case and blanks around it.",
-    )
+    assert note == "Answers have no labels: em takes some of the targets for one, ignoring case and blanks around it."
 
 
 def test_choices_that_the_results_name_are_the_labels(tmp_path):
     """Even those that are never right; a target is then the number of a choice, or its text."""
     results(tmp_path, config={"doc_to_choice": ["no", "yes", "maybe"]})
-    found = log(tmp_path, ["1", "0"], ["yes", "maybe"], [1, 0])
-    assert (found.labels, found.truth.tolist(), found.answers.tolist()) == (("no", "yes", "maybe"), [1, 0], [1, 2])
+    logged = log(tmp_path, ["1", "0"], ["yes", "maybe"], [1, 0])
+    assert (logged.labels, logged.truth.tolist(), logged.answers.tolist()) == (("no", "yes", "maybe"), [1, 0], [1, 2])
 
 
-def inspected(path, said, **more):
+def inspected(path, cells):
     """A log of Inspect: (target, answer, value) of each sample."""
-    samples = [
-        sample(f"s{n}", value, answer=answer, target=target, **more) for n, (target, answer, value) in enumerate(said)
-    ]
+    samples = [sample(f"s{n}", value, answer=text, target=target) for n, (target, text, value) in enumerate(cells)]
     return read_log(eval_log(path, samples))
 
 
 def test_what_inspect_takes_for_the_answer_is_a_label(tmp_path):
     """A list of one target is a target; of several there is none to be compared with."""
-    said = [("no", "No.", "C"), (["yes"], "no", "I"), ("no", "maybe", "I"), (" yes", "yes", "C")]
-    found = inspected(tmp_path / "a.eval", said)
-    assert (found.labels, found.truth.tolist(), found.answers.tolist()) == (("no", "yes"), [0, 1, 0, 1], [0, 0, -1, 1])
-    assert inspected(tmp_path / "b.eval", [*said, (["no", "yes"], "no", "C")]).labels == ()
+    cells = [("no", "No.", "C"), (["yes"], "no", "I"), ("no", "maybe", "I"), (" yes", "yes", "C")]
+    logged = inspected(tmp_path / "a.eval", cells)
+    assert (logged.labels, logged.truth.tolist(), logged.answers.tolist()) == (
+        ("no", "yes"),
+        [0, 1, 0, 1],
+        [0, 0, -1, 1],
+    )
+    assert inspected(tmp_path / "b.eval", [*cells, (["no", "yes"], "no", "C")]).labels == ()
 
 
 def test_answers_that_are_logged_where_they_are_right_are_no_labels(tmp_path):
     """A pattern of several groups logs no wrong answer: that there is a label would tell that it is the right one."""
-    said = [("no", "no", "C"), ("yes", None, "I"), ("no", None, "I"), ("yes", "yes", "C")]
-    found = inspected(tmp_path / "a.eval", said)
-    assert (found.labels, found.notes) == (
-        (),
-        ("Answers have no labels: the log records only the right ones.",),
-    )
-    assert inspected(tmp_path / "b.eval", [*said, ("no", "yes", "I")]).labels == ("no", "yes")
+    cells = [("no", "no", "C"), ("yes", None, "I"), ("no", None, "I"), ("yes", "yes", "C")]
+    logged = inspected(tmp_path / "a.eval", cells)
+    assert (logged.labels, logged.notes) == ((), ("Answers have no labels: the log records only the right ones.",))
+    assert inspected(tmp_path / "b.eval", [*cells, ("no", "yes", "I")]).labels == ("no", "yes")
 
 
 def test_of_several_epochs_every_answer_has_to_agree(tmp_path):
     """The most frequent is the label."""
-    said = {"a": ["no", "no", "yes"], "b": ["yes", "x", "y"], "c": ["no", "yes", "no"], "d": ["yes", "yes", "no"]}
+    answers_of = {"a": ["no", "no", "yes"], "b": ["yes", "x", "y"], "c": ["no", "yes", "no"], "d": ["yes", "yes", "no"]}
     samples = [
         sample(key, "C" if answer == target else "I", epoch=epoch, answer=answer, target=target)
-        for (key, answers), target in zip(said.items(), TARGETS, strict=True)
+        for (key, answers), target in zip(answers_of.items(), TARGETS, strict=True)
         for epoch, answer in enumerate(answers, 1)
     ]
-    found = read_log(eval_log(tmp_path / "a.eval", samples, header(epochs=3)))
-    assert found.answers.tolist() == [0, 1, 0, 1]
-    np.testing.assert_allclose(found.outcomes, [2 / 3, 1 / 3, 2 / 3, 2 / 3])
+    logged = read_log(eval_log(tmp_path / "a.eval", samples, header(epochs=3)))
+    assert logged.answers.tolist() == [0, 1, 0, 1]
+    np.testing.assert_allclose(logged.outcomes, [2 / 3, 1 / 3, 2 / 3, 2 / 3])
     samples[0]["scores"]["match"]["value"] = "I"
     assert (
         "match disagrees with a comparison to the target on 1 of 12 answers"
@@ -151,10 +138,10 @@ def test_an_answer_that_is_none_of_the_labels_is_no_answer(tmp_path):
     """In a run it counts as such, and stands so beside the others; what the log itself says of it stays."""
     for name, third in (("run-a", "perhaps"), ("run-b", "yes")):
         assert log(tmp_path / name, TARGETS, ["no", "no", third, "yes"], [1, 0, 0, 1]).state.tolist() == [ANSWERED] * 4
-    found = decide([tmp_path / "run-a", tmp_path / "run-b"])
-    assert [row.predicted["run-a"] for row in found.decision.rows] == ["no", "no", "no answer", "yes"]
-    assert "run-a: 1 row has no answer, which counts as wrong." in found.notes
-    assert not [note for note in found.notes if note.startswith("run-b:")]
+    ranking = decide([tmp_path / "run-a", tmp_path / "run-b"])
+    assert [row.predicted["run-a"] for row in ranking.decision.rows] == ["no", "no", "no answer", "yes"]
+    assert "run-a: 1 row has no answer, which counts as wrong." in ranking.notes
+    assert not [note for note in ranking.notes if note.startswith("run-b:")]
 
 
 def test_an_answer_that_several_choices_are_is_shown_as_none(tmp_path):
@@ -163,8 +150,8 @@ def test_an_answer_that_several_choices_are_is_shown_as_none(tmp_path):
         samples = [sample(n, "I", answer=answer, target="A", choices=["no", "yes"]) for n in range(2)]
         samples += [sample(9, "C", answer="A", target="A", choices=["no", "yes"])]
         eval_log(tmp_path / f"{name}.eval", samples)
-    found = decide([tmp_path / "a.eval", tmp_path / "b.eval"])
-    assert [row.predicted for row in found.decision.rows] == [
+    ranking = decide([tmp_path / "a.eval", tmp_path / "b.eval"])
+    assert [row.predicted for row in ranking.decision.rows] == [
         {"a": "no answer", "b": "yes"},
         {"a": "no answer", "b": "yes"},
         {"a": "no", "b": "no"},
@@ -172,11 +159,11 @@ def test_an_answer_that_several_choices_are_is_shown_as_none(tmp_path):
 
 
 def test_the_scorer_can_be_one_of_several(tmp_path):
-    """Its own answers are compared."""
+    """The scorer's own answers are compared."""
     scores = [
         {"x": {"value": "C", "answer": target}, "y": {"value": "I", "answer": "none"}} for target in ["no", "yes"] * 2
     ]
-    samples = [sample(n, 0, scores=one, target=one["x"]["answer"]) for n, one in enumerate(scores)]
+    samples = [sample(n, 0, scores=of_sample, target=of_sample["x"]["answer"]) for n, of_sample in enumerate(scores)]
     path = eval_log(tmp_path / "a.eval", samples)
     assert read_log(path, LogSelection(scorer="x")).answers.tolist() == [0, 1, 0, 1]
     assert read_log(path, LogSelection(scorer="y")).answers.tolist() == [-1] * 4
@@ -185,11 +172,11 @@ def test_the_scorer_can_be_one_of_several(tmp_path):
 def test_rows_of_ones_own_are_found_by_id_or_by_a_text_that_stands_alone(tmp_path):
     """An id that may be a position counts where the texts agree; a text that repeats tells nothing."""
     samples = [sample(n, "C", input=text) for n, text in ((1, "One."), (2, "Two."), (3, "Two."), (4, "Four."))]
-    found = read_log(eval_log(tmp_path / "a.eval", samples, header(ids=[1, 2, 3, 4])))
-    assert found.numbered
+    logged = read_log(eval_log(tmp_path / "a.eval", samples, header(ids=[1, 2, 3, 4])))
+    assert logged.numbered
 
     def asked(*rows):
-        return match_rows(found, [Example(key, (text,), None) for key, text in rows]).tolist()
+        return match_rows(logged, [Example(key, (text,), None) for key, text in rows]).tolist()
 
     assert asked(("1", "One."), ("3", "Two."), ("4", "Other."), ("9", "Four.")) == [0, 2, -1, -1]
     assert asked(("x", " One. "), ("y", "Two."), ("4", "Fourth."), ("z", "Four.")) == [0, -1, -1, 3]
@@ -199,14 +186,14 @@ def test_rows_of_ones_own_are_found_by_id_or_by_a_text_that_stands_alone(tmp_pat
 
 def test_labels_of_a_log_are_those_of_the_rows(tmp_path):
     """In the order of the task, several for one; others, or none, are one line."""
-    found = log(tmp_path, TARGETS, ["no", "no", "perhaps", "yes"], [1, 0, 0, 1])
-    at = np.array([0, 1, 2, 3, -1])
-    said = read_labels(found, at, ClassificationTask("own", ("yes", "no", "more")))
-    np.testing.assert_array_equal(said.probs[[0, 1, 3]], [[0, 1, 0], [0, 1, 0], [1, 0, 0]])
-    assert said.state.tolist() == [ANSWERED, ANSWERED, NO_ANSWER, ANSWERED, MISSING]
-    both = read_labels(found, at, ClassificationTask("own", ("yes", "other"), {"yes": ("no",)}))
-    assert both.probs[[0, 3]].tolist() == [[1, 0], [1, 0]]
+    logged = log(tmp_path, TARGETS, ["no", "no", "perhaps", "yes"], [1, 0, 0, 1])
+    places = np.array([0, 1, 2, 3, -1])
+    predictions = read_labels(logged, places, ClassificationTask("own", ("yes", "no", "more")))
+    np.testing.assert_array_equal(predictions.probs[[0, 1, 3]], [[0, 1, 0], [0, 1, 0], [1, 0, 0]])
+    assert predictions.state.tolist() == [ANSWERED, ANSWERED, NO_ANSWER, ANSWERED, MISSING]
+    merged = read_labels(logged, places, ClassificationTask("own", ("yes", "other"), {"yes": ("no",)}))
+    assert merged.probs[[0, 3]].tolist() == [[1, 0], [1, 0]]
     with refuses(DataError, value="no"):
-        read_labels(found, at, ClassificationTask("own", ("yes", "other")))
+        read_labels(logged, places, ClassificationTask("own", ("yes", "other")))
     with pytest.raises(DataError):
-        read_labels(log(tmp_path, ["a", "b"], ["a", "b"], [1, 1]), at, ClassificationTask("own", ("yes", "no")))
+        read_labels(log(tmp_path, ["a", "b"], ["a", "b"], [1, 1]), places, ClassificationTask("own", ("yes", "no")))

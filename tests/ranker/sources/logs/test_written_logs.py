@@ -1,7 +1,4 @@
-"""Small logs that lm-evaluation-harness and Inspect wrote of models made for it: what we read is what they say.
-
-`make logs` writes them anew (RANK_MODELS_LOGS names the folder) and runs these tests on the new ones.
-"""
+"""Logs that lm-evaluation-harness and Inspect wrote; `make logs` writes them anew, and runs these tests on them."""
 
 import csv
 import gzip
@@ -40,8 +37,8 @@ def content(path):
 
 def samples(run, task):
     """The file of a run's rows."""
-    (found,) = (LM_EVAL / run).glob(f"samples_{task}_*")
-    return found
+    (path,) = (LM_EVAL / run).glob(f"samples_{task}_*")
+    return path
 
 
 def lines(run, task):
@@ -50,13 +47,13 @@ def lines(run, task):
 
 
 def recorded(run):
-    """What the program says of a run."""
-    (found,) = (LM_EVAL / run).glob("results_*.json")
-    return json.loads(found.read_text())
+    """Results of a run by the program."""
+    (path,) = (LM_EVAL / run).glob("results_*.json")
+    return json.loads(path.read_text())
 
 
 def standard_error(values):
-    """Of a mean."""
+    """Standard error of a mean."""
     return values.std(ddof=1) / np.sqrt(len(values))
 
 
@@ -66,7 +63,7 @@ def standard_error(values):
 @pytest.mark.parametrize("run", RUNS)
 def test_means_and_errors_are_those_of_the_harness(run):
     """Of every task, metric and filter that its results name."""
-    seen = 0
+    count = 0
     for task, results in recorded(run)["results"].items():
         for name, value in results.items():
             metric, _, filter = name.partition(",")
@@ -78,8 +75,8 @@ def test_means_and_errors_are_those_of_the_harness(run):
             assert log.outcomes.mean() == pytest.approx(value, **CLOSE)
             assert log.measure.agrees
             assert standard_error(log.outcomes) == pytest.approx(results[f"{metric}_stderr,{filter}"], **CLOSE)
-            seen += 1
-    assert seen == (6 if run in ("run-a", "run-b") else 2)
+            count += 1
+    assert count == (6 if run in ("run-a", "run-b") else 2)
 
 
 LIKELY = [
@@ -91,7 +88,7 @@ LIKELY = [
 
 @pytest.mark.parametrize(("task", "metric"), LIKELY)
 def test_the_winner_by_rows_is_that_of_the_harness(task, metric):
-    """Its number of all rows is recomputed, and what its direction says of the two models is what their rows say."""
+    """The number of all rows is recomputed, and its direction says of the two models what their rows say."""
     values, rows = [], []
     for run in ("run-a-likely", "run-b-likely"):
         results = recorded(run)
@@ -116,9 +113,11 @@ def test_a_metric_of_all_rows_follows_from_their_labels(metric):
 @pytest.mark.parametrize("run", ["run-a", "run-b"])
 def test_the_mean_of_a_group_is_that_of_the_harness(run):
     """Pooled over the rows of its tasks."""
-    found = list_logs(LM_EVAL / run)
-    assert found.groups == {"small": ("reviews", "questions")}
-    logs = [read_log(log.path, LogSelection(metric="acc")) for log in found.logs if log.task in found.groups["small"]]
+    listing = list_logs(LM_EVAL / run)
+    assert listing.groups == {"small": ("reviews", "questions")}
+    logs = [
+        read_log(log.path, LogSelection(metric="acc")) for log in listing.logs if log.task in listing.groups["small"]
+    ]
     pooled = np.concatenate([log.outcomes for log in logs])
     assert pooled.mean() == pytest.approx(recorded(run)["groups"]["small"]["acc,none"], **CLOSE)
 
@@ -135,10 +134,10 @@ def test_choices_are_compared_as_the_harness_does(run):
     """By character, since bad and good differ in length; the labels tell what acc_norm, and acc, says on every row."""
     log = read_log(samples(run, "reviews"))
     assert log.metric == "acc_norm"
-    for one in (log, read_log(samples(run, "reviews"), LogSelection(metric="acc"))):
-        assert one.labels == ("bad", "good")
-        assert ((one.answers == one.truth) == one.outcomes).all()
-    assert [one["doc"]["label"] for one in lines(run, "reviews")] == [log.labels[n] for n in log.truth]
+    for labelled in (log, read_log(samples(run, "reviews"), LogSelection(metric="acc"))):
+        assert labelled.labels == ("bad", "good")
+        assert ((labelled.answers == labelled.truth) == labelled.outcomes).all()
+    assert [line["doc"]["label"] for line in lines(run, "reviews")] == [log.labels[n] for n in log.truth]
     questions = read_log(samples(run, "questions"))
     assert (questions.metric, questions.labels) == ("acc_norm", ())
 
@@ -147,43 +146,44 @@ def test_our_hashes_are_those_of_the_harness(tmp_path):
     """Without what the log says of them, keys and hashes of prompts are the same."""
     for task, filter in (("reviews", None), ("questions", None), ("written", "strict")):
         path = samples("run-a", task)
-        bare = [{k: v for k, v in one.items() if not k.endswith("_hash")} for one in lines("run-a", task)]
-        other = tmp_path / path.name
-        other.write_text("".join(json.dumps(one) + "\n" for one in bare))
-        one, two = (read_log(place, LogSelection(filter=filter)) for place in (path, other))
-        assert (one.keys, one.prompt_hashes, one.target_hashes) == (two.keys, two.prompt_hashes, two.target_hashes)
+        bare = [{k: v for k, v in line.items() if not k.endswith("_hash")} for line in lines("run-a", task)]
+        copy = tmp_path / path.name
+        copy.write_text("".join(json.dumps(line) + "\n" for line in bare))
+        theirs, ours = (read_log(place, LogSelection(filter=filter)) for place in (path, copy))
+        for name in ("keys", "prompt_hashes", "target_hashes"):
+            assert getattr(theirs, name) == getattr(ours, name)
 
 
 @pytest.mark.parametrize("run", ["run-a", "run-b"])
 @pytest.mark.parametrize(("filter", "pattern"), [("strict", r"^ ?(good|bad)$"), ("loose", r"(good|bad|fair)")])
 def test_written_answers_are_labels(run, filter, pattern):
-    """What the filter's pattern finds in what the model wrote; where it finds nothing there is no answer."""
+    """An answer is what the filter's pattern finds in the model's text; if it finds nothing there is none."""
     log = read_log(samples(run, "written"), LogSelection(filter=filter))
     assert log.labels == ("bad", "good")
-    wrote = [one["resps"][0][0] for one in lines(run, "written") if one["filter"] == filter]
-    found = [re.findall(pattern, text)[:1] for text in wrote]
-    assert [[log.labels[n]] if n >= 0 else [] for n in log.answers] == found
-    assert log.state.tolist() == [ANSWERED if answer else NO_ANSWER for answer in found]
+    wrote = [line["resps"][0][0] for line in lines(run, "written") if line["filter"] == filter]
+    words = [re.findall(pattern, text)[:1] for text in wrote]
+    assert [[log.labels[n]] if n >= 0 else [] for n in log.answers] == words
+    assert log.state.tolist() == [ANSWERED if answer else NO_ANSWER for answer in words]
     assert ((log.answers == log.truth) == log.outcomes).all()
     assert log.notes == ("Answers have labels: exact_match says whether each is the target, exactly.",)
 
 
 def test_one_of_two_filters_has_to_be_named():
-    """They are listed."""
+    """The message lists both."""
     with refuses(DataError, option="filter"):
         read_log(samples("run-a", "written"))
 
 
 def test_examples_in_the_prompt_are_said():
     """The same rows with two examples before each: compared, with a sentence."""
-    found = decide([samples("run-a", "reviews"), samples("run-a-shots", "reviews")])
-    (note,) = [one for one in found.notes if "asked in another way" in one]
+    ranking = decide([samples("run-a", "reviews"), samples("run-a-shots", "reviews")])
+    (note,) = [text for text in ranking.notes if "asked in another way" in text]
     assert note == (
         "run-a-shots: 32 of 32 rows were asked in another way than in run-a (prompt, number of shots, order of "
         "choices, solver or arguments of the task), so more than the models may differ."
     )
-    same = decide([samples("run-a", "reviews"), samples("run-b", "reviews")])
-    assert not [one for one in same.notes if "asked in another way" in one]
+    alike = decide([samples("run-a", "reviews"), samples("run-b", "reviews")])
+    assert not [text for text in alike.notes if "asked in another way" in text]
 
 
 def test_written_answers_are_seen_by_methods_that_read_a_pool():
@@ -193,15 +193,15 @@ def test_written_answers_are_seen_by_methods_that_read_a_pool():
         [samples(run, "written") for run in ("run-a", "run-b")], SourceOptions(kinds=[LogOptions(filter="loose")])
     )
     pool = [Example(key, (text,), None) for key, text in zip(logs[0].keys, logs[0].texts, strict=True)]
-    found = decide(suite, pool=pool).decision
-    assert found.method == "SURROGATE"
-    assert {one.name: one.outcome for one in found.models} == {
+    decision = decide(suite, pool=pool).decision
+    assert decision.method == "SURROGATE"
+    assert {model.name: model.outcome for model in decision.models} == {
         run: pytest.approx(recorded(run)["results"]["written"]["exact_match,loose"], **CLOSE)
         for run in ("run-a", "run-b")
     }
     for run, log in zip(("run-a", "run-b"), logs, strict=True):
-        shown = [row.predicted[run] for row in found.rows]
-        assert shown == [log.labels[n] if n >= 0 else "no answer" for n in log.answers]
+        predicted = [row.predicted[run] for row in decision.rows]
+        assert predicted == [log.labels[n] if n >= 0 else "no answer" for n in log.answers]
 
 
 def test_a_row_that_was_asked_three_times_has_the_answer_of_its_filter():
@@ -209,17 +209,16 @@ def test_a_row_that_was_asked_three_times_has_the_answer_of_its_filter():
     rows = lines("run-a-repeats", "repeated")
     for name in ("first", "majority"):
         log = read_log(samples("run-a-repeats", "repeated"), LogSelection(filter=name))
-        told = [log.labels[n] for n in log.answers]
-        assert told == [row["filtered_resps"][0] for row in rows if row["filter"] == name]
+        answers = [log.labels[n] for n in log.answers]
+        assert answers == [row["filtered_resps"][0] for row in rows if row["filter"] == name]
         assert all(len(row["resps"][0]) == 3 for row in rows)
 
 
 def written_rows(path, rows, label):
     """A CSV of the rows of our tasks, without the ids that logs have."""
     with path.open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["text", *(["label"] if label else [])])
-        writer.writerows([one["text"], *([one["label"]] if label else [])] for one in rows)
+        columns = ["text", "label"] if label else ["text"]
+        csv.writer(file).writerows([columns, *([row[name] for name in columns] for row in rows)])
     return str(path)
 
 
@@ -233,19 +232,19 @@ def written_rows(path, rows, label):
 def test_logs_answer_rows_of_ones_own(tmp_path, monkeypatch, rank_models, logs, options):
     """Found by their texts: ten labels and a pool order the models, and rows to label are chosen."""
     monkeypatch.setenv("RANK_MODELS_STORE", str(tmp_path))
-    rows = [one["doc"] for one in lines("run-a", "reviews")][::-1]
+    rows = [line["doc"] for line in lines("run-a", "reviews")][::-1]
     pool, ten = written_rows(tmp_path / "pool.csv", rows, False), written_rows(tmp_path / "ten.csv", rows[:10], True)
-    models = ["--models", *(str(samples(*one)) for one in logs), *options]
+    models = ["--models", *(str(samples(*log)) for log in logs), *options]
     status, out, err = rank_models("--data", ten, "--pool", pool, *models, "--format", "json")
     assert (status, err) == (0, "")
-    found = json.loads(out)["decision"]
-    assert found["method"] == "SURROGATE"
+    decision = json.loads(out)["decision"]
+    assert decision["method"] == "SURROGATE"
     choice = LogSelection(metric="acc") if "--metric" in options else LogSelection(filter="loose")
     for run, task in logs:
         log = read_log(samples(run, task), choice)
         right = dict(zip(log.texts, log.outcomes, strict=True))
-        (model,) = [one for one in found["models"] if one["name"] == run]
-        assert model["outcome"] == pytest.approx(np.mean([right[one["text"]] for one in rows[:10]]))
+        (model,) = [model for model in decision["models"] if model["name"] == run]
+        assert model["outcome"] == pytest.approx(np.mean([right[row["text"]] for row in rows[:10]]))
     status, out, err = rank_models("label", "--pool", pool, *models, "--batch", "4")
     assert not status, err
     assert len(out.strip().splitlines()) == 5
@@ -258,8 +257,8 @@ def said(name):
     """A log of Inspect as the program wrote it: its header, and its samples by name."""
     path = INSPECT / name
     if not name.endswith(".eval"):
-        whole = json.loads(content(path))
-        return whole, whole["samples"]
+        text = json.loads(content(path))
+        return text, text["samples"]
     with path.open("rb") as stream:
         archive = Archive(stream, path)
         parts = [json.loads(archive.read(part)) for part in archive.parts if part.startswith("samples/")]
@@ -280,7 +279,7 @@ def test_means_and_errors_are_those_of_inspect(name):
         part = score["name"] if score["name"] != score["scorer"] else None
         log = read_log(INSPECT / name, LogSelection(scorer=score["scorer"], metric=part, reducer=score.get("reducer")))
         assert log.measure.agrees
-        metrics = {key: found["value"] for key, found in score["metrics"].items()}
+        metrics = {key: metric["value"] for key, metric in score["metrics"].items()}
         values = log.outcomes[~np.isnan(log.outcomes)]
         assert len(values) == score["scored_samples"]
         assert values.mean() == pytest.approx(metrics.get("accuracy", metrics.get("mean")), **CLOSE)
@@ -289,7 +288,7 @@ def test_means_and_errors_are_those_of_inspect(name):
             sums = {}
             for value, group in zip(log.outcomes - values.mean(), log.clusters, strict=True):
                 sums[group] = sums.get(group, 0.0) + (0.0 if np.isnan(value) else value)
-            error = np.sqrt(sum(one**2 for one in sums.values()) * len(sums) / (len(sums) - 1)) / len(values)
+            error = np.sqrt(sum(total**2 for total in sums.values()) * len(sums) / (len(sums) - 1)) / len(values)
             assert error == pytest.approx(metrics["stderr"], **CLOSE)
         elif "stderr" in metrics:
             assert standard_error(values) == pytest.approx(metrics["stderr"], **CLOSE)
@@ -299,23 +298,20 @@ def test_means_and_errors_are_those_of_inspect(name):
 def test_epochs_and_failures_are_those_of_inspect(run):
     """One sample failed in both epochs, another in one; both forms of a log say the same."""
     log = read_log(INSPECT / f"twice-{run}.eval", LogSelection(scorer="graded"))
-    assert (log.epochs, dict(zip(log.keys, log.counts.tolist(), strict=True))) == (
-        2,
-        {f"r{n:02}": {3: 0, 5: 1}.get(n, 2) for n in range(1, 13)},
-    )
+    assert log.epochs == 2
+    assert dict(zip(log.keys, log.counts, strict=True)) == {f"r{n:02}": {3: 0, 5: 1}.get(n, 2) for n in range(1, 13)}
     assert [key for key, state in zip(log.keys, log.state, strict=True) if state == ERROR] == ["r03"]
     assert "1 of 12 rows have scores in only some of 2 epochs, and use these." in log.notes
     values = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
     by_row = {}
-    for one in said(f"twice-{run}.eval")[1]:
-        if one["scores"]:
-            by_row.setdefault(one["id"], []).append(values[one["scores"]["graded"]["value"]])
-    assert {k: v for k, v in zip(log.keys, log.outcomes, strict=True) if k != "r03"} == {
-        key: np.mean(found) for key, found in by_row.items()
-    }
-    other = read_log(INSPECT / f"twice-{run}.json.gz", LogSelection(scorer="graded"))
-    assert (log.keys, log.texts, log.prompt_hashes) == (other.keys, other.texts, other.prompt_hashes)
-    np.testing.assert_array_equal(log.outcomes, other.outcomes)
+    for sample in said(f"twice-{run}.eval")[1]:
+        if sample["scores"]:
+            by_row.setdefault(sample["id"], []).append(values[sample["scores"]["graded"]["value"]])
+    means = {key: np.mean(scores) for key, scores in by_row.items()}
+    assert {k: v for k, v in zip(log.keys, log.outcomes, strict=True) if k != "r03"} == means
+    as_json = read_log(INSPECT / f"twice-{run}.json.gz", LogSelection(scorer="graded"))
+    assert (log.keys, log.texts, log.prompt_hashes) == (as_json.keys, as_json.texts, as_json.prompt_hashes)
+    np.testing.assert_array_equal(log.outcomes, as_json.outcomes)
 
 
 def labels(name, **choice):
@@ -329,13 +325,15 @@ def labels(name, **choice):
 
 @pytest.mark.parametrize("run", ["run-a", "run-b"])
 def test_answers_of_inspect_are_labels(run):
-    """The letter of a choice, what a pattern found, or all that was said; what is none of the labels is no answer."""
+    """A label is the letter of a choice, a word that a pattern found, or the whole answer."""
     for name, read_as in (("lettered", {"A": "bad", "B": "good"}), ("found", None), ("exact", None)):
         meant = {}
-        for one in said(f"{name}-{run}.eval")[1]:
-            (score,) = one["scores"].values()
+        for sample in said(f"{name}-{run}.eval")[1]:
+            (score,) = sample["scores"].values()
             word = (score.get("answer") or "").strip(".").casefold()
-            meant[one["id"]] = read_as.get(score["answer"], "") if read_as else word if word in ("bad", "good") else ""
+            meant[sample["id"]] = (
+                read_as.get(score["answer"], "") if read_as else word if word in ("bad", "good") else ""
+            )
         assert labels(f"{name}-{run}.eval") == meant
         assert set(meant.values()) >= {"bad", "good"}
 
@@ -344,10 +342,8 @@ def test_answers_that_are_judged_by_a_part_are_no_labels():
     """`Bad, I think` is right where bad is to begin it: nobody knows which label a wrong one would be."""
     assert labels("begins-run-b.eval", scorer="match") is None
     log = read_log(INSPECT / "begins-run-b.eval", LogSelection(scorer="match"))
-    assert re.fullmatch(
-        r"Answers have no labels: match disagrees with a comparison to the target on \d of 12 answers\.",
-        log.notes[0],
-    )
+    note = r"Answers have no labels: match disagrees with a comparison to the target on \d of 12 answers\."
+    assert re.fullmatch(note, log.notes[0])
 
 
 def test_two_logs_of_inspect_are_compared(rank_models, monkeypatch, tmp_path):
@@ -363,7 +359,7 @@ def test_two_logs_of_inspect_are_compared(rank_models, monkeypatch, tmp_path):
 
 @pytest.mark.parametrize("run", ["run-a", "run-b"])
 def test_the_first_reducer_of_a_log_counts(run):
-    """Its name stands behind the metric; what the log has of every one is recomputed above."""
+    """The reducer's name stands behind the metric; what the log has of every one is recomputed above."""
     log = read_log(INSPECT / f"reduced-{run}.eval")
     names = "max, mean, median, mode, at_least_2, pass_at_2, pass_k_2"
     assert (log.metric, log.notes[0]) == ("match[max]", f"Each row is the max of 3 epochs (the log has {names}).")
@@ -372,20 +368,21 @@ def test_the_first_reducer_of_a_log_counts(run):
 @pytest.mark.parametrize("run", ["run-a", "run-b"])
 def test_samples_that_a_limit_ended_are_counted(run):
     """Two of them hit the limit of tokens."""
-    assert "A limit ended 2 of 12 samples (token 2); their scores count." in (
-        read_log(INSPECT / f"limited-{run}.eval").notes
-    )
+    notes = read_log(INSPECT / f"limited-{run}.eval").notes
+    assert "A limit ended 2 of 12 samples (token 2); their scores count." in notes
 
 
 def test_shuffled_choices_are_compared():
     """Each row has an order of its own in each log: its right answer is one text, and often another letter."""
     paths = [INSPECT / f"shuffled-{run}.eval" for run in ("run-a", "run-b")]
-    one, two = map(read_log, paths)
-    assert dict(zip(one.keys, one.target_hashes, strict=True)) == dict(zip(two.keys, two.target_hashes, strict=True))
+    first, second = map(read_log, paths)
+    assert dict(zip(first.keys, first.target_hashes, strict=True)) == dict(
+        zip(second.keys, second.target_hashes, strict=True)
+    )
     letters = [{entry["id"]: entry["target"] for entry in said(path.name)[1]} for path in paths]
     assert letters[0] != letters[1]
-    found = decide(paths)
-    assert {model.name: model.outcome for model in found.decision.models} == {
+    ranking = decide(paths)
+    assert {model.name: model.outcome for model in ranking.decision.models} == {
         "shuffled-run-a": pytest.approx(7 / 12),
         "shuffled-run-b": pytest.approx(4 / 12),
     }
@@ -393,10 +390,10 @@ def test_shuffled_choices_are_compared():
 
 def test_an_eval_set_is_read_by_its_newest_whole_run():
     """The run that failed is named, with what it lacks; the lists beside them are no logs."""
-    found = list_logs(INSPECT / "set")
-    assert [log.path.name for log in found.logs] == ["retried-2.eval"]
-    assert [(log.path.name, log.trouble) for log in found.older] == [("retried-1.eval", "it holds 10 of 12 samples")]
-    assert found.notes == ()
+    listing = list_logs(INSPECT / "set")
+    assert [log.path.name for log in listing.logs] == ["retried-2.eval"]
+    assert [(log.path.name, log.trouble) for log in listing.older] == [("retried-1.eval", "it holds 10 of 12 samples")]
+    assert listing.notes == ()
 
 
 # ---- written anew
@@ -404,10 +401,7 @@ def test_an_eval_set_is_read_by_its_newest_whole_run():
 
 @pytest.mark.skipif(LOGS == KEPT, reason="`make logs` writes them anew")
 def test_logs_that_are_written_anew_say_the_same():
-    """All but dates, random ids and paths: every reading of every log, and what the programs recorded.
-
-    Training rounds otherwise on another processor, so the answers of the trained models may differ.
-    """
+    """All but dates, random ids and paths: every reading of every log, and what the programs recorded."""
     files = sorted(path.relative_to(KEPT) for path in KEPT.rglob("*") if path.is_file())
     assert files == sorted(path.relative_to(LOGS) for path in LOGS.rglob("*") if path.is_file())
     for file in files:
@@ -415,11 +409,11 @@ def test_logs_that_are_written_anew_say_the_same():
             continue  # lists of random names, and a run that failed before anything was scored alike
         if file.name.startswith("results_"):
             old, new = (json.loads((folder / file).read_text())["results"] for folder in (KEPT, LOGS))
-            assert {task: list(values) for task, values in old.items()} == {
-                task: list(values) for task, values in new.items()
-            }
+            assert [(task, *values) for task, values in old.items()] == [
+                (task, *values) for task, values in new.items()
+            ]
             continue
-        trained = file.parts[0] == LM_EVAL.name
+        trained = file.parts[0] == LM_EVAL.name  # training rounds otherwise on another processor
         for choice in readings(KEPT / file):
             old, new = (read_log(folder / file, choice) for folder in (KEPT, LOGS))
             for name in ("task", "model", "metric", "candidates", "keys", "texts", "target_hashes", "prompt_hashes"):
@@ -429,12 +423,15 @@ def test_logs_that_are_written_anew_say_the_same():
 
 
 def readings(path):
-    """All that may be asked of a log."""
-    found = {"written": [LogSelection(filter=name) for name in ("strict", "loose")]}
-    found |= {"repeated": [LogSelection(filter=name) for name in ("first", "majority")]}
-    found |= {"begins": [LogSelection(scorer=name) for name in ("match", "includes")]}
-    found |= {"twice": [LogSelection(scorer=name) for name in ("graded", "manners.short", "manners.polite")]}
-    found |= {name: [LogSelection(metric="acc"), LogSelection(metric="acc_norm")] for name in ("reviews", "questions")}
-    found |= {task: [LogSelection(metric=metric) for of, metric in LIKELY if of == task] for task, _ in LIKELY}
+    """All selections that may be asked of a log."""
+    selections = {"written": [LogSelection(filter=name) for name in ("strict", "loose")]}
+    selections |= {"repeated": [LogSelection(filter=name) for name in ("first", "majority")]}
+    selections |= {"begins": [LogSelection(scorer=name) for name in ("match", "includes")]}
+    selections |= {"twice": [LogSelection(scorer=name) for name in ("graded", "manners.short", "manners.polite")]}
+    selections |= {
+        name: [LogSelection(metric="acc"), LogSelection(metric="acc_norm")] for name in ("reviews", "questions")
+    }
+    for task, metric in LIKELY:
+        selections.setdefault(task, []).append(LogSelection(metric=metric))
     task = path.name.removeprefix("samples_").partition("_")[0].partition("-")[0]
-    return found.get(task, [LogSelection()])
+    return selections.get(task, [LogSelection()])

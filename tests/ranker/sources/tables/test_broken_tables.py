@@ -41,14 +41,7 @@ BROKEN = {
     "twice a key": ("a.jsonl", '{"id": "a", "id": "b", "prediction": "positive"}\n', {}, "", None, ", line 1"),
     "twice an id, object": ("a.json", '{"a": "positive", "a": "negative"}', {}, "", None, ""),
     "twice a column, split": ("a.json", {"columns": ["x", "x"], "data": [[1, 2]]}, {}, "", "x", ""),
-    "Latin-1": (
-        "a.csv",
-        "id,text,prediction\na,Café,positive\n".encode("latin-1"),
-        {},
-        "encoding",
-        None,
-        ", line 2",
-    ),
+    "Latin-1": ("a.csv", "id,text,prediction\na,Café,positive\n".encode("latin-1"), {}, "encoding", None, ", line 2"),
     "cut UTF-16": ("a.csv", "id,prediction\na,positive\n".encode("utf-16")[:-1], {}, "encoding", None, ""),
     "UTF-16 without a mark": (
         "a.csv",
@@ -60,25 +53,11 @@ BROKEN = {
     ),
     "mixed encodings": ("a.csv", b"id,prediction\na,positive\nb\xe9,good\n", {}, "encoding", None, ", line 3"),
     "Latin-1 JSON": ("a.json", b'[{"id": "caf\xe9", "prediction": "positive"}]', {}, "encoding", None, ""),
-    "NUL": (
-        "a.csv",
-        "id,prediction\na\0,positive\n",
-        {},
-        "id",
-        None,
-        ", line 2",
-    ),
+    "NUL": ("a.csv", "id,prediction\na\0,positive\n", {}, "id", None, ", line 2"),
     "NUL in JSON": ("a.json", '[{"id": "a\\u0000", "prediction": "good"}]', {}, "id", None, ", row 1"),
     "NUL in Parquet": ("a.parquet", {"id": ["a\0"], "prediction": ["good"]}, {}, "id", None, ""),
     "huger cell": ("a.csv", f"id,prediction\n{'a' * 200_000},good\n", {}, "", None, ", line 2"),
-    "huge line": (
-        "a.csv",
-        "id,prediction\n" + "a" * (1 << 20) + "\n",
-        {},
-        "limits.line",
-        None,
-        ", line 2",
-    ),
+    "huge line": ("a.csv", "id,prediction\n" + "a" * (1 << 20) + "\n", {}, "limits.line", None, ", line 2"),
     "many columns": (
         "a.csv",
         ",".join(map(str, range(20_001))) + "\n" + "," * 20_000 + "x\n",
@@ -98,14 +77,7 @@ BROKEN = {
     "empty array": ("a.json", [], {}, "", None, ""),
     "empty object": ("a.json", {}, {}, "", {}, ""),
     "short row": ("a.json", {"columns": ["id", "prediction"], "data": [["a"]]}, {}, "", 1, ", row 1"),
-    "no rows": (
-        "a.json",
-        {"columns": ["id"], "data": ["a"]},
-        {},
-        "",
-        "str",
-        ", row 1",
-    ),
+    "no rows": ("a.json", {"columns": ["id"], "data": ["a"]}, {}, "", "str", ", row 1"),
     "objects and texts": ("a.json", {"a": "positive", "b": {"c": "d"}}, {}, "", None, ""),
     "array in a .jsonl": ("a.jsonl", '["a"]\n', {}, "", '["a"]', ", line 1"),
     "cut line": ("a.jsonl", '{"id": "a", "prediction": "good"}\n{"id": "b", "pre', {}, "", None, ", line 2"),
@@ -146,22 +118,8 @@ BROKEN = {
     "no zip": ("a.npz", b"PK\x03\x04 and nothing", {}, "", None, ""),
     "no array in the zip": ("a.npz", zipped(predictions=b"text"), {}, "", None, ""),
     "many arrays": ("a.npz", zipped(**{f"a{i}": npy(np.zeros(1)) for i in range(101)}), {}, "limits.members", None, ""),
-    "three scores": (
-        "a.npy",
-        np.eye(3)[:2] + 0.5,
-        {},
-        "label_map",
-        None,
-        "",
-    ),
-    "no label": (
-        "a.csv",
-        "id,prediction\na,maybe\nb,yes\n",
-        {},
-        "label_map",
-        "maybe",
-        "",
-    ),
+    "three scores": ("a.npy", np.eye(3)[:2] + 0.5, {}, "label_map", None, ""),
+    "no label": ("a.csv", "id,prediction\na,maybe\nb,yes\n", {}, "label_map", "maybe", ""),
     "labels of another task": (
         "a.csv",
         "id,prediction\n" + "".join(f"{i},l{i}\n" for i in range(9)),
@@ -175,30 +133,9 @@ BROKEN = {
     "semicolons in a .tsv": ("a.tsv", "id;prediction\na;positive\n", {}, "", None, ""),
     "no header": ("a.txt", "positive\nnegative\n", {}, "", None, ""),
     "no id": ("a.csv", "id,prediction\na,positive\n,negative\n", {}, "id", None, ", row 2"),
-    "NaN id": (
-        "a.parquet",
-        {"id": [1.0, float("nan")], "prediction": ["good"] * 2},
-        {},
-        "id",
-        None,
-        ", row 2",
-    ),
-    "NaN ids": (
-        "a.csv",
-        "id,prediction\nNaN,good\nb,good\nnan,good\n",
-        {},
-        "id",
-        None,
-        ", row 1",
-    ),
-    "two answers": (
-        "a.csv",
-        "id,prediction\na,good\nb,good\na,negative\n",
-        {},
-        "",
-        "a",
-        ", rows 1 and 3",
-    ),
+    "NaN id": ("a.parquet", {"id": [1.0, float("nan")], "prediction": ["good"] * 2}, {}, "id", None, ", row 2"),
+    "NaN ids": ("a.csv", "id,prediction\nNaN,good\nb,good\nnan,good\n", {}, "id", None, ", row 1"),
+    "two answers": ("a.csv", "id,prediction\na,good\nb,good\na,negative\n", {}, "", "a", ", rows 1 and 3"),
     "two answers of a model": (
         "a.csv",
         "model,id,prediction\nm,a,good\nm,a,good\nn,a,good\n",
@@ -215,22 +152,8 @@ BROKEN = {
         "a",
         "",
     ),
-    "labels or outcomes": (
-        "a.csv",
-        "id,m,n\na,1,0\nb,0,1\n",
-        {},
-        "answers",
-        None,
-        "",
-    ),
-    "two truths by name": (
-        "a.csv",
-        "id,label,gold_label\na,good,good\n",
-        {},
-        "prediction",
-        None,
-        "",
-    ),
+    "labels or outcomes": ("a.csv", "id,m,n\na,1,0\nb,0,1\n", {}, "answers", None, ""),
+    "two truths by name": ("a.csv", "id,label,gold_label\na,good,good\n", {}, "prediction", None, ""),
     "a score alone": ("a.csv", "id,score\na,0.5\nb,0.25\n", {}, "answers", None, ""),
     "no probabilities": (
         "a.json",
@@ -248,24 +171,10 @@ BROKEN = {
         1,
         ", row 1",
     ),
-    "inf": (
-        "a.csv",
-        "negative,positive\n0.5,0.5\n-1.5,inf\n",
-        {},
-        "",
-        None,
-        ", row 2",
-    ),
+    "inf": ("a.csv", "negative,positive\n0.5,0.5\n-1.5,inf\n", {}, "", None, ", row 2"),
     "-inf": ("a.csv", "negative,positive\n0.5,-inf\n", {"answers": "logits"}, "", None, ", row 1"),
     "nothing likely": ("a.csv", "negative,positive\n-inf,-inf\n-1,-2\n", {}, "", None, ": 'negative' and 'positive'"),
-    "no number": (
-        "a.csv",
-        "negative,positive\n0.5,0.5\n0.4,much\n0.1,0.9\n",
-        {},
-        "positive",
-        "much",
-        ", row 2",
-    ),
+    "no number": ("a.csv", "negative,positive\n0.5,0.5\n0.4,much\n0.1,0.9\n", {}, "positive", "much", ", row 2"),
     "decimal commas": ("a.tsv", "negative\tpositive\n0.5\t0.5\n0,4\t0,6\n0.1\t0.9\n", {}, "", None, ""),
     "a score too high": (
         "a.csv",
@@ -300,20 +209,13 @@ BROKEN = {
         None,
         "",
     ),
-    "no cluster": (
-        "a.csv",
-        "id,label,prediction,c\na,good,good,\n",
-        {"cluster": "c"},
-        "c",
-        None,
-        ", row 1",
-    ),
+    "no cluster": ("a.csv", "id,label,prediction,c\na,good,good,\n", {"cluster": "c"}, "c", None, ", row 1"),
 }
 
 
 def broken(case, folder):
-    """The file of a case, what is said of it, and the fields of the error."""
-    name, content, said, option, value, place = BROKEN[case]
+    """The file of a case, its hints, and the fields of the error."""
+    name, content, hints, option, value, place = BROKEN[case]
     path = folder / name
     if case == "cut gzip":
         path.write_bytes(gzip.compress(b"id,prediction\na,positive\n" * 50)[:-12])
@@ -324,7 +226,7 @@ def broken(case, folder):
         path.write_bytes(content[: len(content) // 2])
     else:
         written(path, content)
-    return path, TableHints(**said), {"option": option, "value": value, "place": f"{path}{place}"}
+    return path, TableHints(**hints), {"option": option, "value": value, "place": f"{path}{place}"}
 
 
 ASKED = ("labels or outcomes", "two truths by name", "a score alone")
@@ -332,37 +234,28 @@ ASKED = ("labels or outcomes", "two truths by name", "a score alone")
 
 @pytest.mark.parametrize("case", BROKEN)
 def test_a_broken_table_is_one_line(case, tmp_path):
-    """It names the file, and what is wrong there; fewer cells are read here than by default, which takes seconds."""
-    path, said, fields = broken(case, tmp_path)
+    """The line names the file, and what is wrong there; fewer cells than by default are read, to save seconds."""
+    path, hints, fields = broken(case, tmp_path)
     with refuses(Question if case in ASKED else DataError, **fields) as caught:
-        reading.parse_predictions(reader.read_columns(path, limits=Limits(table_cells=1_000_000)), TASK, said)
+        reading.parse_predictions(reader.read_columns(path, limits=Limits(table_cells=1_000_000)), TASK, hints)
     text = str(caught.value)
     assert "\n" not in text
     assert len(text) < len(str(path)) + 300
 
 
 FOREIGN = {
-    "ids of others": ("a.csv", "id,prediction\nx,good\ny,good\n", ""),
-    "texts of others": (
-        "a.csv",
-        "text,prediction\nOh.,good\nAh.,good\n",
-        "",
-    ),
-    "ids alike, texts not": (
-        "a.csv",
-        "id,text,prediction\na,Oh.,good\nb,Ah.,good\nc,Eh.,good\n",
-        "",
-    ),
-    "fewer rows and no keys": ("a.csv", "prediction\ngood\n", ""),
+    "ids of others": "id,prediction\nx,good\ny,good\n",
+    "texts of others": "text,prediction\nOh.,good\nAh.,good\n",
+    "ids alike, texts not": "id,text,prediction\na,Oh.,good\nb,Ah.,good\nc,Eh.,good\n",
+    "fewer rows and no keys": "prediction\ngood\n",
 }
 
 
 @pytest.mark.parametrize("case", FOREIGN)
 def test_a_table_of_other_rows_is_one_line(case, tmp_path):
     """Ids or texts that match nothing, texts that disagree, rows that nothing tells."""
-    name, content, place = FOREIGN[case]
-    path = written(tmp_path / name, content)
-    with refuses(DataError, place=f"{path}{place}"):
+    path = written(tmp_path / "a.csv", FOREIGN[case])
+    with refuses(DataError, place=path):
         join.join(reading.parse_predictions(reader.read_columns(path), TASK, None, ROWS), ROWS)
 
 
@@ -387,7 +280,7 @@ def test_a_gzip_bomb_is_refused_by_its_ratio(tmp_path):
 
 
 def test_a_gzip_bomb_of_json_is_refused(tmp_path):
-    """It is unpacked no further than its budget."""
+    """The file is unpacked no further than its budget."""
     path = tmp_path / "a.json.gz"
     path.write_bytes(gzip.compress(b"[") + gzip.compress(b" " * (1 << 20)) * 10)
     assert bounded(path, limits=Limits(json=4 << 20)) == ("limits.json", str(path))
@@ -424,7 +317,7 @@ def test_parts_of_a_gzip_file_are_read_as_one(tmp_path, behind):
 
 
 def test_a_json_file_has_no_more_values_than_are_read(tmp_path):
-    """They are counted before anything is made of them."""
+    """Values are counted before anything is made of them."""
     path = tmp_path / "a.json"
     path.write_text("[" + "0," * 9_000_000 + "0]")
     assert bounded(path) == ("limits.values", str(path))
@@ -440,7 +333,7 @@ def test_a_zip_bomb_is_refused_by_what_it_says_of_itself(tmp_path):
 def test_a_zip_that_lies_about_its_size_is_read_no_further(tmp_path):
     """The size that stands in the directory of the archive is the most that is unpacked."""
     content = zipped(predictions=npy(np.zeros((1 << 16, 2))))
-    real = (npy(np.zeros((1 << 16, 2))).__len__()).to_bytes(4, "little")
+    real = len(npy(np.zeros((1 << 16, 2)))).to_bytes(4, "little")
     path = tmp_path / "a.npz"
     path.write_bytes(content.replace(real, (1_000).to_bytes(4, "little")))
     assert bounded(path, 8 << 20) == ("", f"{path}, part 'predictions.npy'")
@@ -466,9 +359,9 @@ def test_a_parquet_of_repeats_is_no_bomb(tmp_path):
     """A long text that stands in every row is kept once."""
     path = written(tmp_path / "a.parquet", {"text": ["a" * 50_000] * 2_000, "prediction": ["good"] * 2_000})
     assert path.stat().st_size < 100_000
-    found = reader.read_columns(path)
-    assert found.size == 2_000
-    assert sum(array.nbytes for array in found.cells.values()) < 1 << 20
+    columns = reader.read_columns(path)
+    assert columns.size == 2_000
+    assert sum(array.nbytes for array in columns.cells.values()) < 1 << 20
 
 
 def test_links_out_of_the_folder_are_refused(tmp_path):

@@ -1,19 +1,13 @@
 """Answers that failed are errors: in batches, in results of promptfoo, and where a column of a table says so."""
 
-import json
-
 import pytest
+from named_rows import json_lines
 from refusals import refuses
 from tables_made import STATES, answers, said_by, understood
 from test_table_files import request
 
 from ranker.errors import Question
 from ranker.tasks.texts import TextTask
-
-
-def lined(*rows):
-    """Rows as JSON lines."""
-    return "".join(json.dumps(row) + "\n" for row in rows)
 
 
 def states_of(model):
@@ -43,14 +37,14 @@ ENDS = {
 @pytest.mark.parametrize("end", ENDS)
 def test_a_request_of_a_batch_ends_in_an_answer_or_none_or_an_error(tmp_path, end):
     """A model that refuses has answered nothing; a request that did not reach it is no answer of its."""
-    more, state = ENDS[end]
-    found = understood(tmp_path / "a.jsonl", lined(request(0), request(1, "negative"), request(2, **more)))
-    assert said_by(found.models[0]) == ["positive", "negative", state]
-    assert any("1 answer failed, as 'error' says" in note for note in found.models[0].notes) == (state == "error")
+    fields, state = ENDS[end]
+    parsed = understood(tmp_path / "a.jsonl", json_lines(request(0), request(1, "negative"), request(2, **fields)))
+    assert said_by(parsed.models[0]) == ["positive", "negative", state]
+    assert any("1 answer failed, as 'error' says" in note for note in parsed.models[0].notes) == (state == "error")
 
 
 def test_a_batch_of_anthropic_is_answers_too(tmp_path):
-    """Its results are of four types, of which three are errors; a refusal is no answer."""
+    """Results are of four types, of which three are errors; a refusal is no answer."""
     message = {"content": [{"type": "thinking", "thinking": "Hm."}, {"type": "text", "text": "good"}]}
     results = [
         {"type": "succeeded", "message": message},
@@ -58,15 +52,15 @@ def test_a_batch_of_anthropic_is_answers_too(tmp_path):
         {"type": "errored", "error": {"type": "error", "error": {"type": "overloaded_error"}}},
         {"type": "expired"},
     ]
-    lines = [{"custom_id": key, "result": result} for key, result in zip("abcd", results, strict=True)]
-    (model,) = understood(tmp_path / "a.jsonl", lined(*lines)).models
+    lines = [{"custom_id": key, "result": end} for key, end in zip("abcd", results, strict=True)]
+    (model,) = understood(tmp_path / "a.jsonl", json_lines(*lines)).models
     assert said_by(model) == ["positive", "no answer", "error", "error"]
 
 
-def trial(test, **more):
+def trial(test, **fields):
     """A test of promptfoo, whose model answered."""
     answered = {"response": {"output": "yes"}, "success": True, "score": 1}
-    return {"testIdx": test, "promptIdx": 0, "provider": {"id": "openai:a"}, **answered, **more}
+    return {"testIdx": test, "promptIdx": 0, "provider": {"id": "openai:a"}, **answered, **fields}
 
 
 WRONG = {"success": False, "score": 0, "error": "Expected no"}
@@ -86,18 +80,20 @@ CALLS = {
 @pytest.mark.parametrize("call", CALLS)
 def test_a_failed_call_of_promptfoo_is_no_wrong_answer(tmp_path, call):
     """Although its score is 0, too; a failed assertion is one."""
-    more, value = CALLS[call]
-    (model,) = understood(tmp_path / "a.json", {"results": {"results": [trial(0), trial(1, **more)]}}, task=None).models
+    fields, value = CALLS[call]
+    (model,) = understood(
+        tmp_path / "a.json", {"results": {"results": [trial(0), trial(1, **fields)]}}, task=None
+    ).models
     assert [STATES[model.state[1]] if model.state[1] else model.outcomes[1], model.outcomes[0]] == [value, 1]
 
 
 def test_lines_and_arrays_say_what_the_usual_form_says(tmp_path):
     """Lines of promptfoo are its results, and a batch may be kept as an array."""
     failed = {**WRONG, "failureReason": 2, "response": None}
-    lines = lined(trial(0), trial(1, **WRONG, failureReason=1), trial(2, **failed), trial(0, promptIdx=1))
-    one, two = understood(tmp_path / "a.jsonl", lines, task=None).models
-    assert (one.name, two.name) == ("openai:a", "openai:a 1")
-    assert ([*one.outcomes[:2]], states_of(one)[2]) == ([1, 0], "error")
+    lines = json_lines(trial(0), trial(1, **WRONG, failureReason=1), trial(2, **failed), trial(0, promptIdx=1))
+    first, second = understood(tmp_path / "a.jsonl", lines, task=None).models
+    assert (first.name, second.name) == ("openai:a", "openai:a 1")
+    assert ([*first.outcomes[:2]], states_of(first)[2]) == ([1, 0], "error")
     batch = [request(0), request(1, response=None, error={"code": "batch_expired"})]
     assert said_by(understood(tmp_path / "b.json", batch).models[0]) == ["positive", "error"]
 
@@ -119,17 +115,17 @@ def test_a_column_says_what_failed(tmp_path, column):
     fine, bad = COLUMNS[column]
     cells = [("a", "good", fine), ("b", "", bad), ("c", "ERROR", bad), ("d", "", fine)]
     content = "\n".join([f"id,prediction,{column}", *map(",".join, cells)])
-    found = answers(tmp_path / "a.csv", content)
-    assert said_by(found.models[0]) == ["positive", "error", "error", "no answer"]
-    assert f"2 answers failed, as {column!r} says ({bad!r})" in found.models[0].notes
+    joined = answers(tmp_path / "a.csv", content)
+    assert said_by(joined.models[0]) == ["positive", "error", "error", "no answer"]
+    assert f"2 answers failed, as {column!r} says ({bad!r})" in joined.models[0].notes
 
 
 def test_a_column_of_errors_tells_outcomes_and_texts_too(tmp_path):
     """A score of 0 beside an error is none, and so is a text."""
-    content = lined({"id": "a", "score": 1, "error": None}, {"id": "b", "score": 0, "error": {"code": 429}})
+    content = json_lines({"id": "a", "score": 1, "error": None}, {"id": "b", "score": 0, "error": {"code": 429}})
     (model,) = understood(tmp_path / "a.jsonl", content, task=None, answers="outcomes").models
     assert states_of(model) == ["answered", "error"]
-    deep = lined({"id": "a", "output": "Yes."}, {"id": "b", "output": "No.", "error": {"inner": {"code": 1}}})
+    deep = json_lines({"id": "a", "output": "Yes."}, {"id": "b", "output": "No.", "error": {"inner": {"code": 1}}})
     (tmp_path / "b.jsonl").write_text(deep)
     from ranker.files import reader
     from ranker.sources.tables.values import collect_values
@@ -155,11 +151,11 @@ def test_a_column_of_something_else_says_nothing_of_failures(tmp_path, column):
     """A status of another kind, numbers, and a model with the word in its name."""
     name, *cells = column.split(",")
     content = f"id,prediction,{name}\na,good,{cells[0]}\nb,good,{cells[1]}"
-    found = understood(tmp_path / "a.csv", content, prediction=("prediction",))
-    assert said_by(found.models[0]) == ["positive", "positive"]
+    parsed = understood(tmp_path / "a.csv", content, prediction=("prediction",))
+    assert said_by(parsed.models[0]) == ["positive", "positive"]
 
 
 def test_rows_without_failures_read_as_before(tmp_path):
     """An empty column of errors is no unread one."""
-    found = answers(tmp_path / "a.csv", "id,prediction,error\na,good,\nb,good,\nc,good,\nd,good,")
-    assert not [note for note in found.notes if "error" in note]
+    joined = answers(tmp_path / "a.csv", "id,prediction,error\na,good,\nb,good,\nc,good,\nd,good,")
+    assert not [note for note in joined.notes if "error" in note]

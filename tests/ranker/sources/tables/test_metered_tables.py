@@ -1,4 +1,4 @@
-"""What results of promptfoo state of tokens, seconds and money."""
+"""Tokens, seconds and money that results of promptfoo state."""
 
 import json
 
@@ -10,7 +10,7 @@ from ranker.sources.base import Machine, ResourceCache
 from ranker.sources.tables.kind import TableModel
 
 
-def trial(test, name="openai:a", latency=250, cost=0.002, tokens=None, **more):
+def trial(test, name="openai:a", latency=250, cost=0.002, tokens=None, **fields):
     """A test, in the layout of version 0.118 of promptfoo."""
     response = {"output": "yes", "cached": False, "tokenUsage": tokens or {"prompt": 30, "completion": 4, "total": 34}}
     return {
@@ -24,7 +24,7 @@ def trial(test, name="openai:a", latency=250, cost=0.002, tokens=None, **more):
         "latencyMs": latency,
         "cost": cost,
         "response": response,
-        **more,
+        **fields,
     }
 
 
@@ -63,8 +63,8 @@ UNKNOWN = {
 @pytest.mark.parametrize("form", UNKNOWN)
 def test_what_is_not_stated_is_unknown(tmp_path, form):
     """An answer from a cache took nothing then, which says nothing of what an answer takes."""
-    more, expected = UNKNOWN[form]
-    usage = usage_of(tmp_path, trial(0, **more), trial(1))
+    fields, expected = UNKNOWN[form]
+    usage = usage_of(tmp_path, trial(0, **fields), trial(1))
     assert usage.amounts[:, 0] == pytest.approx(expected, nan_ok=True)
     assert usage.amounts[:, 1].tolist() == [30, 4, 0.25, 0.002]
 
@@ -72,15 +72,15 @@ def test_what_is_not_stated_is_unknown(tmp_path, form):
 def test_columns_of_usage_are_no_answers(tmp_path):
     """Each provider has its own; outcomes are read as without them, and so are results that state nothing."""
     trials = [trial(n, name, cost=cost) for n in (0, 1) for name, cost in (("openai:a", 1.0), ("openai:b", 0.5))]
-    found = understood(tmp_path / "a.json", results(*trials), task=None)
-    assert [(model.name, model.usage.amounts[3].tolist()) for model in found.models] == [
+    parsed = understood(tmp_path / "a.json", results(*trials), task=None)
+    assert [(model.name, model.usage.amounts[3].tolist()) for model in parsed.models] == [
         ("openai:a", [1, 1]),
         ("openai:b", [0.5, 0.5]),
     ]
     bare = [{key: test[key] for key in ("testIdx", "promptIdx", "provider", "vars", "score")} for test in trials]
     without = understood(tmp_path / "b.json", results(*bare), task=None)
     assert [model.usage for model in without.models] == [None, None]
-    for model, same in zip(found.models, without.models, strict=True):
+    for model, same in zip(parsed.models, without.models, strict=True):
         assert (model.outcomes.tolist(), model.notes) == (same.outcomes.tolist(), same.notes)
 
 

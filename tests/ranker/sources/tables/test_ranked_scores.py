@@ -74,8 +74,8 @@ def test_numbers_beside_labels_that_differ_between_rows_are_refused(tmp_path):
     for name, content in (("a.csv", numbered("pred_", "prob_", 0, seeds)), ("b.json", records(seeds))):
         with refuses(DataError, option="prediction"):
             understood(tmp_path / name, content)
-    found = understood(tmp_path / "a.csv", prediction=("pred_0", "pred_1"))
-    assert [model.name for model in found.models] == ["pred_0", "pred_1"]
+    parsed = understood(tmp_path / "a.csv", prediction=("pred_0", "pred_1"))
+    assert [model.name for model in parsed.models] == ["pred_0", "pred_1"]
 
 
 def test_a_truth_in_columns_of_zero_and_one_names_no_scores(tmp_path):
@@ -95,5 +95,5 @@ def test_a_pair_of_texts_names_no_scores(tmp_path):
 
 def test_a_named_column_of_ranked_labels_is_read_alone(tmp_path):
     """The user may name the column of the best labels."""
-    found = understood(tmp_path / "a.csv", numbered("top", "p", 1), prediction=("top1",))
-    assert [TASK.labels[label] for label in found.models[0].predicted] == ["negative", "positive", *["negative"] * 2]
+    parsed = understood(tmp_path / "a.csv", numbered("top", "p", 1), prediction=("top1",))
+    assert [TASK.labels[label] for label in parsed.models[0].predicted] == ["negative", "positive", *["negative"] * 2]

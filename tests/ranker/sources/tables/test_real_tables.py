@@ -42,11 +42,11 @@ def sst2():
     ]
 
 
-def read(path, rows, task=SST2, **said):
+def read(path, rows, task=SST2, **hints):
     """The models of a table, joined: name -> answers."""
     name = path.name.partition(".")[0]
-    found = join.join(parse_predictions(reader.read_columns(path), task, TableHints(**said), rows, name), rows)
-    return {model.name: model for model in found.models}, found
+    joined = join.join(parse_predictions(reader.read_columns(path), task, TableHints(**hints), rows, name), rows)
+    return {model.name: model for model in joined.models}, joined
 
 
 def accuracy(model, truth, task=SST2):
@@ -58,48 +58,48 @@ def test_probabilities_beside_texts_and_labels():
     """An index of pandas without a name first; probabilities that are rounded to four digits."""
     path = LOGS / "tables" / "count-nb_with_index.csv.gz"
     rows, truth = sst2()
-    models, found = read(path, rows)
-    own = plain(path)
-    right = [row["prediction"] == label for row, label in zip(own, truth, strict=True)]
+    models, joined = read(path, rows)
+    lines = plain(path)
+    right = [row["prediction"] == label for row, label in zip(lines, truth, strict=True)]
     assert accuracy(models["count-nb_with_index"], truth) == pytest.approx(np.mean(right), abs=1e-12)
-    scores = np.array([[float(row["p_negative"]), float(row["p_positive"])] for row in own])
+    scores = np.array([[float(row["p_negative"]), float(row["p_positive"])] for row in lines])
     expected = scores / scores.sum(axis=1, keepdims=True)
     assert np.allclose(models["count-nb_with_index"].probs, expected, atol=1e-12)
-    assert (joined_by(found), differing(found)) == ("id", 0)
+    assert (joined_by(joined), differing(joined)) == ("id", 0)
 
 
 def test_a_submission_of_kaggle():
     """`Id,Category` in another order, 0 and 1."""
     path = LOGS / "tables" / "kaggle_submission.csv"
     rows, truth = sst2()
-    models, found = read(path, rows)
-    said = {row["Id"]: int(row["Category"]) for row in plain(path)}
-    right = [SST2.labels[said[name]] == label for name, label in zip(rows.ids, truth, strict=True)]
+    models, joined = read(path, rows)
+    answer_of = {row["Id"]: int(row["Category"]) for row in plain(path)}
+    right = [SST2.labels[answer_of[name]] == label for name, label in zip(rows.ids, truth, strict=True)]
     assert accuracy(models["kaggle_submission"], truth) == pytest.approx(np.mean(right), abs=1e-12)
-    assert joined_by(found) == "id"
+    assert joined_by(joined) == "id"
 
 
 def test_what_the_programs_of_glue_write():
     """`index TAB prediction`, where the index numbers the rows."""
     path = LOGS / "tables" / "predict_results_sst2.txt"
     rows, truth = sst2()
-    models, found = read(path, rows)
-    said = [line.split("\t") for line in path.read_text().splitlines()[1:]]
-    right = [SST2.labels[int(label)] == truth[int(at)] for at, label in said]
+    models, joined = read(path, rows)
+    lines = [line.split("\t") for line in path.read_text().splitlines()[1:]]
+    right = [SST2.labels[int(label)] == truth[int(row)] for row, label in lines]
     assert accuracy(models["predict_results_sst2"], truth) == pytest.approx(np.mean(right), abs=1e-12)
-    assert joined_by(found) == "number"
+    assert joined_by(joined) == "number"
 
 
 def test_columns_that_are_named_for_the_classes():
     """No ids and no texts: the order, which is said."""
     path = LOGS / "tables" / "sklearn_predict_proba.csv"
     rows, truth = sst2()
-    models, found = read(path, rows)
+    models, joined = read(path, rows)
     right = [
         (float(row["positive"]) > 0.5) == (label == "positive") for row, label in zip(plain(path), truth, strict=True)
     ]
     assert accuracy(models["sklearn_predict_proba"], truth) == pytest.approx(np.mean(right), abs=1e-12)
-    assert found.notes[0].startswith("rows are joined by their order alone")
+    assert joined.notes[0].startswith("rows are joined by their order alone")
 
 
 def test_the_arrays_of_a_trainer():
@@ -113,8 +113,8 @@ def test_the_arrays_of_a_trainer():
     assert np.allclose(models["trainer_predict"].probs, powers / powers.sum(axis=1, keepdims=True), atol=1e-12)
     expected = float((logits.argmax(axis=1) == arrays["label_ids"]).mean())
     assert accuracy(models["trainer_predict"], truth) == pytest.approx(expected, abs=1e-12)
-    own = parse_predictions(reader.read_columns(path), SST2).bundled_rows
-    assert own.truth.tolist() == arrays["label_ids"].tolist()
+    bundled = parse_predictions(reader.read_columns(path), SST2).bundled_rows
+    assert bundled.truth.tolist() == arrays["label_ids"].tolist()
 
 
 def test_wide_tables_of_one_kind_and_another_agree():
@@ -123,12 +123,12 @@ def test_wide_tables_of_one_kind_and_another_agree():
     labels, _ = read(LOGS / "tables" / "wide_labels.parquet", rows)
     scores, _ = read(LOGS / "tables" / "wide_probabilities.parquet", rows)
     outcomes, _ = read(LOGS / "tables" / "outcomes_wide.csv", rows, answers="outcomes")
-    own = plain(LOGS / "tables" / "outcomes_wide.csv")
-    assert set(labels) == set(scores) == set(outcomes) == set(own[0]) - {"id"}
+    lines = plain(LOGS / "tables" / "outcomes_wide.csv")
+    assert set(labels) == set(scores) == set(outcomes) == set(lines[0]) - {"id"}
     for name, model in labels.items():
-        expected = np.mean([int(row[name]) for row in own])
-        for other in (model, scores[name], outcomes[name]):
-            assert accuracy(other, truth) == pytest.approx(expected, abs=1e-12)
+        expected = np.mean([int(row[name]) for row in lines])
+        for same_model in (model, scores[name], outcomes[name]):
+            assert accuracy(same_model, truth) == pytest.approx(expected, abs=1e-12)
     assert scores["tfidf-svm"].kind == "logits"
     assert scores["count-nb"].kind == "probabilities"
 
@@ -142,11 +142,11 @@ def test_outcomes_are_not_taken_for_labels():
 def test_wide_tables_bring_their_own_rows():
     """Ids, texts and truth, read without being told a task."""
     reading = parse_predictions(reader.read_columns(LOGS / "tables" / "wide_labels.parquet"))
-    own = reading.bundled_rows
+    bundled = reading.bundled_rows
     rows, truth = sst2()
-    assert own.ids == rows.ids
-    assert own.texts == rows.texts
-    assert [reading.task.labels[at] for at in own.truth] == truth
+    assert bundled.ids == rows.ids
+    assert bundled.texts == rows.texts
+    assert [reading.task.labels[label] for label in bundled.truth] == truth
 
 
 @pytest.mark.parametrize("name", ["esim", "decomp_attn"])
@@ -161,8 +161,8 @@ def test_predictions_on_hans(name):
     )
     with refuses(DataError, option="label_map", value="contradiction"):
         read(path, rows, NLI)
-    said = {"label_map": parse_label_map("contradiction,neutral = non-entailment")}
-    models, found = read(path, rows, NLI, **said)
+    hints = {"label_map": parse_label_map("contradiction,neutral = non-entailment")}
+    models, joined = read(path, rows, NLI, **hints)
     (model,) = models.values()
     answered = {row["pairID"]: row["gold_label"] for row in plain(path)}
     for heuristic in ("lexical_overlap", "subsequence", "constituent"):
@@ -172,7 +172,7 @@ def test_predictions_on_hans(name):
             assert len(right) == 5_000
             part = model.part(mine)
             assert accuracy(part, [gold] * len(mine), NLI) == pytest.approx(np.mean(right), abs=1e-12)
-    assert joined_by(found) == "id"
+    assert joined_by(joined) == "id"
 
 
 def test_labels_of_prompted_models():
@@ -184,10 +184,9 @@ def test_labels_of_prompted_models():
     names = [path for path in sorted(folder.glob("*.csv")) if path.name not in ("X_test.csv", "y_test.csv")]
     assert len(names) == 6
     for path in names:
-        models, found = read(path, rows, task)
+        models, joined = read(path, rows, task)
         right = [row["annotation"] == label for row, label in zip(plain(path), truth, strict=True)]
         (model,) = models.values()
-        assert accuracy(model, [task.labels[int(label)] for label in truth], task) == pytest.approx(
-            np.mean(right), abs=1e-12
-        )
-        assert (joined_by(found), differing(found)) == ("order", 0)
+        true_labels = [task.labels[int(label)] for label in truth]
+        assert accuracy(model, true_labels, task) == pytest.approx(np.mean(right), abs=1e-12)
+        assert (joined_by(joined), differing(joined)) == ("order", 0)

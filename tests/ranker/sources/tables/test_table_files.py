@@ -56,15 +56,10 @@ FORMS = {
 ANSWERS = ["positive", "negative", "positive", "no answer"]
 
 
-def request(n, content="positive", **more):
+def request(n, content="positive", **fields):
     """A line of a batch of OpenAI's interface."""
-    body = {"choices": [{"message": {"role": "assistant", "content": content}}]}
-    return {
-        "id": f"batch_{n}",
-        "custom_id": "abcd"[n],
-        "response": {"status_code": 200, "body": body},
-        "error": None,
-    } | more
+    response = {"status_code": 200, "body": {"choices": [{"message": {"role": "assistant", "content": content}}]}}
+    return {"id": f"batch_{n}", "custom_id": "abcd"[n], "response": response, "error": None} | fields
 
 
 def test_a_batch_is_answers_by_the_id_of_each_request(tmp_path):
@@ -76,9 +71,9 @@ def test_a_batch_is_answers_by_the_id_of_each_request(tmp_path):
         request(2, response={"body": {"output": [{"type": "reasoning"}, part]}}),
         request(3, response=None, error={"code": "batch_expired"}),
     ]
-    found = understood(tmp_path / "a.jsonl", "".join(json.dumps(line) + "\n" for line in lines))
-    assert found.ids == ROWS.ids
-    assert said_by(found.models[0]) == [*ANSWERS[:3], "error"]
+    parsed = understood(tmp_path / "a.jsonl", "".join(json.dumps(line) + "\n" for line in lines))
+    assert parsed.ids == ROWS.ids
+    assert said_by(parsed.models[0]) == [*ANSWERS[:3], "error"]
 
 
 def test_results_of_promptfoo_are_outcomes_of_each_provider(tmp_path):
@@ -87,16 +82,20 @@ def test_results_of_promptfoo_are_outcomes_of_each_provider(tmp_path):
     def result(test, provider, score, prompt=0):
         return {"testIdx": test, "promptIdx": prompt, "provider": provider, "score": score, "vars": {"q": f"Q{test}"}}
 
-    one, two = {"id": "openai:a", "label": ""}, {"id": "openai:b", "label": "mine"}
-    results = [result(test, who, score) for test in (0, 1) for who, score in ((one, 1), (two, 0.25 * test))]
-    found = understood(tmp_path / "a.json", {"evalId": "x", "results": {"version": 3, "results": results}}, task=None)
-    assert {model.name: model.outcomes.tolist() for model in found.models} == {"openai:a": [1, 1], "mine": [0, 0.25]}
-    assert found.texts[0] == ("Q0", "Q1")
-    again = [*results, *(result(test, one, 0, prompt=1) for test in (0, 1))]
-    found = understood(tmp_path / "b.json", {"results": {"results": again}}, task=None)
-    assert [model.name for model in found.models] == ["openai:a 0", "mine 0", "openai:a 1"]
-    found = understood(tmp_path / "c.json", {"results": {"results": [*results, *results]}}, runs="mean", task=None)
-    assert {model.name: model.outcomes.tolist() for model in found.models} == {"openai:a": [1, 1], "mine": [0, 0.25]}
+    first, second = {"id": "openai:a", "label": ""}, {"id": "openai:b", "label": "mine"}
+    results = [
+        result(test, asked_provider, score)
+        for test in (0, 1)
+        for asked_provider, score in ((first, 1), (second, 0.25 * test))
+    ]
+    parsed = understood(tmp_path / "a.json", {"evalId": "x", "results": {"version": 3, "results": results}}, task=None)
+    assert {model.name: model.outcomes.tolist() for model in parsed.models} == {"openai:a": [1, 1], "mine": [0, 0.25]}
+    assert parsed.texts[0] == ("Q0", "Q1")
+    again = [*results, *(result(test, first, 0, prompt=1) for test in (0, 1))]
+    parsed = understood(tmp_path / "b.json", {"results": {"results": again}}, task=None)
+    assert [model.name for model in parsed.models] == ["openai:a 0", "mine 0", "openai:a 1"]
+    parsed = understood(tmp_path / "c.json", {"results": {"results": [*results, *results]}}, runs="mean", task=None)
+    assert {model.name: model.outcomes.tolist() for model in parsed.models} == {"openai:a": [1, 1], "mine": [0, 0.25]}
 
 
 @pytest.mark.parametrize(
@@ -108,7 +107,7 @@ def test_results_of_promptfoo_are_outcomes_of_each_provider(tmp_path):
     ],
 )
 def test_a_program_without_a_reader_has_a_recipe(tmp_path, record, program):
-    """It is named, and so is the page; nothing of it is taken for answers."""
+    """The program is named, and so is the page; nothing of it is taken for answers."""
     with refuses(DataError, place=tmp_path / "a.json"):
         understood(tmp_path / "a.json", [record, record], task=None)
 
@@ -117,32 +116,31 @@ def test_a_program_without_a_reader_has_a_recipe(tmp_path, record, program):
 def test_every_form_says_the_same(tmp_path, form):
     """Ids, texts and labels, whatever they are written in."""
     name, content = FORMS[form]
-    found = understood(tmp_path / name, content)
-    assert found.ids == ROWS.ids
-    assert list(found.texts[0]) == COLUMNS["text"]
-    assert said_by(found.models[0]) == ANSWERS
-    assert [model.name for model in found.models] == ["a"]
+    parsed = understood(tmp_path / name, content)
+    assert parsed.ids == ROWS.ids
+    assert list(parsed.texts[0]) == COLUMNS["text"]
+    assert said_by(parsed.models[0]) == ANSWERS
+    assert [model.name for model in parsed.models] == ["a"]
 
 
 def test_answers_by_id(tmp_path):
     """An object whose keys are ids."""
-    assert said_by(answers(tmp_path / "a.json", {"d": 0, "b": "positive", "a": None}).models[0]) == [
-        "no answer", "positive", "missing", "negative",
-    ]  # fmt: skip
+    (model,) = answers(tmp_path / "a.json", {"d": 0, "b": "positive", "a": None}).models
+    assert said_by(model) == ["no answer", "positive", "missing", "negative"]
 
 
 def test_scores_by_id(tmp_path):
     """An object of lists is no table of columns where each list is as short as there are labels."""
-    found = understood(tmp_path / "a.json", {"a": [0.9, 0.1], "b": [0.2, 0.8], "c": [0.5, 0.5]})
-    assert found.ids == ("a", "b", "c")
-    assert np.allclose(found.models[0].probs, [[0.9, 0.1], [0.2, 0.8], [0.5, 0.5]])
+    parsed = understood(tmp_path / "a.json", {"a": [0.9, 0.1], "b": [0.2, 0.8], "c": [0.5, 0.5]})
+    assert parsed.ids == ("a", "b", "c")
+    assert np.allclose(parsed.models[0].probs, [[0.9, 0.1], [0.2, 0.8], [0.5, 0.5]])
 
 
 def test_a_list_of_answers(tmp_path):
-    """They are in the order of the rows."""
-    found = answers(tmp_path / "a.json", ["positive", 0, None, "maybe"][:3] + ["LABEL_1"])
-    assert said_by(found.models[0]) == ["positive", "negative", "no answer", "positive"]
-    assert joined_by(found) == "order"
+    """Answers are in the order of the rows."""
+    joined = answers(tmp_path / "a.json", ["positive", 0, None, "LABEL_1"])
+    assert said_by(joined.models[0]) == ["positive", "negative", "no answer", "positive"]
+    assert joined_by(joined) == "order"
 
 
 @pytest.mark.parametrize(
@@ -169,35 +167,34 @@ def test_scores_in_a_cell(tmp_path, cells):
 def test_a_list_that_is_cut_is_an_error_of_its_row(tmp_path):
     """The other rows are read."""
     content = {"id": ["a", "b", "c"], "probs": [[0.9, 0.1], [0.2], None]}
-    found = understood(tmp_path / "a.parquet", content).models[0]
-    assert said_by(found) == ["negative", "error", "error"]
+    model = understood(tmp_path / "a.parquet", content).models[0]
+    assert said_by(model) == ["negative", "error", "error"]
 
 
 @pytest.mark.parametrize("kind", ["float32", "float64", ">f8", "float16"])
 def test_arrays(tmp_path, kind):
     """Logits of `trainer.predict`, with the truth beside them, and one array alone, by rows or by columns."""
     logits = np.array([[1.5, -1], [0, 2], [3, 1]]).astype(kind)
-    found = understood(tmp_path / "run.npz", {"predictions": logits, "label_ids": np.array([0, 1, 1])})
-    assert said_by(found.models[0]) == ["negative", "positive", "negative"]
-    assert found.models[0].kind == "logits"
-    assert found.bundled_rows.truth.tolist() == [0, 1, 1]
-    assert found.bundled_rows.ids is None
+    parsed = understood(tmp_path / "run.npz", {"predictions": logits, "label_ids": np.array([0, 1, 1])})
+    assert said_by(parsed.models[0]) == ["negative", "positive", "negative"]
+    assert parsed.models[0].kind == "logits"
+    assert parsed.bundled_rows.truth.tolist() == [0, 1, 1]
+    assert parsed.bundled_rows.ids is None
     alone = understood(tmp_path / "run.npy", np.asfortranarray(logits))
-    assert np.array_equal(alone.models[0].probs, found.models[0].probs)
+    assert np.array_equal(alone.models[0].probs, parsed.models[0].probs)
 
 
 def test_what_else_an_archive_holds_is_not_read(tmp_path):
     """All of `trainer.predict`: its metrics are a pickled object, which stays one."""
     logits, truth = np.array([[2.5, -1.0], [0.5, 1.5]]), np.array([0, 1])
     path = tmp_path / "a.npz"
-    np.savez(
-        path, predictions=logits, label_ids=truth, metrics=np.array({"test_loss": 0.5}, object), loss=np.array(0.5)
-    )
-    found = reader.read_columns(path)
-    assert found.size == 2
-    assert set(found.cells) == {"predictions/0", "predictions/1", "label_ids"}
-    assert found.unread == {"metrics": "no numbers or texts", "loss": "an array of the shape ()"}
-    (model,) = reading.parse_predictions(found, TASK).models
+    metrics = np.array({"test_loss": 0.5}, object)
+    np.savez(path, predictions=logits, label_ids=truth, metrics=metrics, loss=np.array(0.5))
+    columns = reader.read_columns(path)
+    assert columns.size == 2
+    assert set(columns.cells) == {"predictions/0", "predictions/1", "label_ids"}
+    assert columns.unread == {"metrics": "no numbers or texts", "loss": "an array of the shape ()"}
+    (model,) = reading.parse_predictions(columns, TASK).models
     assert model.predicted.tolist() == [0, 1]
 
 
@@ -210,10 +207,10 @@ def test_an_array_of_labels(tmp_path):
 def test_pandas_own_index_is_no_answer_and_no_id(tmp_path):
     """A first column without a name, from 0 in order, in CSV, read again and written again, and in Parquet."""
     for name in ("", "Unnamed: 0"):
-        found = understood(tmp_path / "a.csv", f"{name},prediction\n0,good\n1,negative\n")
-        assert (found.ids, said_by(found.models[0])) == (None, ["positive", "negative"])
-    found = understood(tmp_path / "a.parquet", {"prediction": ["good"], "__index_level_0__": [0]})
-    assert (found.ids, said_by(found.models[0])) == (None, ["positive"])
+        parsed = understood(tmp_path / "a.csv", f"{name},prediction\n0,good\n1,negative\n")
+        assert (parsed.ids, said_by(parsed.models[0])) == (None, ["positive", "negative"])
+    parsed = understood(tmp_path / "a.parquet", {"prediction": ["good"], "__index_level_0__": [0]})
+    assert (parsed.ids, said_by(parsed.models[0])) == (None, ["positive"])
 
 
 def test_pandas_index_out_of_order_is_an_id(tmp_path):
@@ -223,25 +220,25 @@ def test_pandas_index_out_of_order_is_an_id(tmp_path):
 
 @pytest.mark.parametrize("name", ["Unnamed: 3", "Unnamed: 1"])
 def test_a_column_without_a_name_is_no_index_where_it_repeats(tmp_path, name):
-    """It is no index of pandas: alone it is read as answers, and beside others a note says that it is not."""
+    """Alone it is read as answers, and beside others a note says that it is not."""
     rows = ["a,good,negative", "b,negative,good", "c,good,good"]
     alone = understood(tmp_path / "a.csv", "\n".join([f"id,label,{name}", *rows]))
     assert said_by(alone.models[0]) == ["negative", "positive", "positive"]
     beside = "\n".join([f"id,label,prediction,{name}", *(f"{row},good" for row in rows)])
-    found = understood(tmp_path / "b.csv", beside)
-    assert (len(found.models), any(repr(name) in note for note in found.notes)) == (1, True)
+    parsed = understood(tmp_path / "b.csv", beside)
+    assert (len(parsed.models), any(repr(name) in note for note in parsed.notes)) == (1, True)
 
 
 def test_quotes_in_a_tsv_without_quoting_stay(tmp_path):
     """HANS and PAWS know no quotes: a text may begin with one."""
-    found = understood(tmp_path / "a.tsv", 'text\tprediction\n"No," he said.\tgood\n"Yes"\tnegative\n')
-    assert found.texts[0] == ('"No," he said.', '"Yes"')
+    parsed = understood(tmp_path / "a.tsv", 'text\tprediction\n"No," he said.\tgood\n"Yes"\tnegative\n')
+    assert parsed.texts[0] == ('"No," he said.', '"Yes"')
 
 
 def test_a_text_of_two_lines_in_a_tsv(tmp_path):
-    """It stands in quotes, and the file cannot be read without them."""
-    found = understood(tmp_path / "a.tsv", 'text\tprediction\n"one\ntwo"\tgood\nthree\tnegative\n')
-    assert found.texts[0] == ("one\ntwo", "three")
+    """Such a text stands in quotes, and the file cannot be read without them."""
+    parsed = understood(tmp_path / "a.tsv", 'text\tprediction\n"one\ntwo"\tgood\nthree\tnegative\n')
+    assert parsed.texts[0] == ("one\ntwo", "three")
     with refuses(DataError, value=1, place=f"{tmp_path}/a.tsv, line 2"):
         understood(tmp_path / "a.tsv", "text\tprediction\none\n")
 
@@ -259,8 +256,8 @@ def test_label_numbers_that_a_file_explains(tmp_path):
 def test_names_with_dots_are_not_mixed_up(tmp_path):
     """In Parquet a dot leads into a structure; here it is a letter of a name."""
     content = {"id": ["a", "b"], "gpt-3": ["good", "good"], "gpt-3.5": ["negative", "negative"]}
-    found = understood(tmp_path / "a.parquet", content)
-    assert {model.name: said_by(model) for model in found.models} == {
+    parsed = understood(tmp_path / "a.parquet", content)
+    assert {model.name: said_by(model) for model in parsed.models} == {
         "gpt-3": ["positive"] * 2, "gpt-3.5": ["negative"] * 2,
     }  # fmt: skip
 
@@ -277,15 +274,15 @@ def test_parts_of_a_parquet_file_have_dictionaries_of_their_own(tmp_path):
 def test_types_of_a_json_column_may_differ(tmp_path):
     """Numbers and names in one column are texts; whole numbers and others are numbers."""
     lines = '{"id": 1, "prediction": 1}\n{"id": "x", "prediction": "negative"}\n{"id": 2.0, "prediction": true}\n'
-    found = understood(tmp_path / "a.jsonl", lines)
-    assert (found.ids, said_by(found.models[0])) == (("1", "x", "2"), ["positive", "negative", "positive"])
+    parsed = understood(tmp_path / "a.jsonl", lines)
+    assert (parsed.ids, said_by(parsed.models[0])) == (("1", "x", "2"), ["positive", "negative", "positive"])
 
 
 def test_a_key_that_some_rows_lack_is_empty_there(tmp_path):
     """Also where it comes first after many rows."""
     lines = '{"id": "a"}\n' + "".join(f'{{"id": "{i}", "prediction": "good"}}\n' for i in range(collect.BLOCK))
-    found = understood(tmp_path / "a.jsonl", lines)
-    assert said_by(found.models[0]) == ["no answer", *["positive"] * collect.BLOCK]
+    parsed = understood(tmp_path / "a.jsonl", lines)
+    assert said_by(parsed.models[0]) == ["no answer", *["positive"] * collect.BLOCK]
 
 
 def test_an_unknown_ending_is_one_line(tmp_path):
@@ -322,15 +319,15 @@ def test_a_table_in_another_encoding(tmp_path, name, encoding):
         text = '[{"id": "caf\xe9", "prediction": "positive"}]'
     raw = text.encode(encoding)
     (tmp_path / name).write_bytes(gzip.compress(raw) if name.endswith(".gz") else raw)
-    found = reader.read_columns(tmp_path / name, "" if encoding == "utf-16" else encoding)
-    assert {column: cells.to_pylist() for column, cells in found.cells.items()} == {
+    columns = reader.read_columns(tmp_path / name, "" if encoding == "utf-16" else encoding)
+    assert {column: cells.to_pylist() for column, cells in columns.cells.items()} == {
         "id": ["caf\xe9"],
         "prediction": ["positive"],
     }
 
 
 def test_a_key_that_rows_of_json_leave_out_is_a_row_that_was_not_asked(tmp_path):
-    """A null is an answer that was not given. It holds for tables of several models, in any block of rows."""
+    """A null is an answer that was not given, in tables of several models and in any block of rows."""
     rows = [{"id": str(n), "label": "ab"[n % 2], "m1": "a", "m2": "b"} for n in range(1_200)]
     for n in (0, 1_100):
         del rows[n]["m2"]
@@ -341,11 +338,8 @@ def test_a_key_that_rows_of_json_leave_out_is_a_row_that_was_not_asked(tmp_path)
     assert {name: np.flatnonzero(rows).tolist() for name, rows in columns.absent.items()} == {"m2": [0, 1_100]}
     first, second = reading.parse_predictions(columns).models
     assert (first.state == ANSWERED).all()
-    assert {n: int(state) for n, state in enumerate(second.state) if state} == {
-        0: MISSING,
-        2: NO_ANSWER,
-        1_100: MISSING,
-    }
+    states = {n: int(state) for n, state in enumerate(second.state) if state}
+    assert states == {0: MISSING, 2: NO_ANSWER, 1_100: MISSING}
     assert "1 cell is empty in 'm2': no answer" in second.notes
 
 

@@ -1,9 +1,9 @@
-"""Which cells of a table are labels, which are nothing, and which are neither."""
+"""Cells of a table that are labels, nothing, or neither."""
 
 import pyarrow as pa
 import pytest
 from refusals import refuses
-from tables_made import STATES, TASK, understood
+from tables_made import STATES, TASK, csv, understood
 
 from ranker.errors import Assumption, DataError, Question
 from ranker.files import reader
@@ -14,58 +14,54 @@ from ranker.tasks.base import ANSWERED, NO_ANSWER
 from ranker.tasks.classes import ClassificationTask
 
 
-def csv(*rows):
-    """A table of these rows, the first of them its header."""
-    return "\n".join(",".join(map(str, row)) for row in rows) + "\n"
-
-
-def read(path, *rows, **hints):
-    """What a table says by itself."""
+def parsed_alone(path, *rows, **hints):
+    """Parse a table by itself."""
     path.write_text(csv(*rows))
     return parse_predictions(reader.read_columns(path), hints=TableHints(**hints))
 
 
-def assumed(found):
+def assumed(parsed):
     """The notes that guess, of the file and of its models."""
-    notes = (*found.notes, *(note for model in found.models for note in model.notes))
+    notes = (*parsed.notes, *(note for model in parsed.models for note in model.notes))
     return [note for note in notes if isinstance(note, Assumption) and "as the truth, by its name" not in note]
 
 
 @pytest.mark.parametrize(
-    "labels",
-    [("-", "+"), ("_", "-"), ("01", "1"), ("-1", "1"), ("1", "10"), ("a b", "ab"), ("True", "10")],
+    "labels", [("-", "+"), ("_", "-"), ("01", "1"), ("-1", "1"), ("1", "10"), ("a b", "ab"), ("True", "10")]
 )
 def test_a_label_is_itself_and_nothing_else(tmp_path, labels):
     """Signs, zeros before a number and numbers with a sign are names; an empty cell is none of them."""
-    one, two = labels
-    found = read(tmp_path / "a.csv", ["id", "label", "m"], ["a", one, one], ["b", two, one], ["c", one, ""])
-    assert set(found.task.labels) >= set(labels)
-    (model,) = found.models
-    assert [found.task.labels[at] if at >= 0 else "" for at in model.predicted] == [one, one, ""]
+    first, second = labels
+    parsed = parsed_alone(
+        tmp_path / "a.csv", ["id", "label", "m"], ["a", first, first], ["b", second, first], ["c", first, ""]
+    )
+    assert set(parsed.task.labels) >= set(labels)
+    (model,) = parsed.models
+    assert [parsed.task.labels[label] if label >= 0 else "" for label in model.predicted] == [first, first, ""]
     assert model.state.tolist() == [ANSWERED, ANSWERED, NO_ANSWER]
-    assert model.correct(found.bundled_rows.truth).tolist() == [1, 0, 0]
+    assert model.correct(parsed.bundled_rows.truth).tolist() == [1, 0, 0]
 
 
 def test_names_that_differ_in_case_are_asked_about(tmp_path):
-    """They may be one label or two, and a label map says either."""
+    """Such names may be one label or two, and a label map says either."""
     rows = [["id", "label", "m"], ["a", "yes", "yes"], ["b", "YES", "yes"], ["c", "no", "Yes"], ["d", "no", "no"]]
     with refuses(Question, option="label_map", value="yes", place=tmp_path / "a.csv"):
-        read(tmp_path / "a.csv", *rows)
-    found = read(tmp_path / "a.csv", *rows, label_map={"YES": "yes"})
-    assert found.task.labels == ("no", "yes")
-    assert found.models[0].correct(found.bundled_rows.truth).tolist() == [1, 1, 0, 1]
+        parsed_alone(tmp_path / "a.csv", *rows)
+    parsed = parsed_alone(tmp_path / "a.csv", *rows, label_map={"YES": "yes"})
+    assert parsed.task.labels == ("no", "yes")
+    assert parsed.models[0].correct(parsed.bundled_rows.truth).tolist() == [1, 1, 0, 1]
     two = rows[:3] + rows[4:]
-    found = read(tmp_path / "a.csv", *two, label_map={"YES": "YES", "yes": "yes"})
-    assert found.task.labels == ("no", "YES", "yes")
-    assert found.models[0].correct(found.bundled_rows.truth).tolist() == [1, 0, 1]
+    parsed = parsed_alone(tmp_path / "a.csv", *two, label_map={"YES": "YES", "yes": "yes"})
+    assert parsed.task.labels == ("no", "YES", "yes")
+    assert parsed.models[0].correct(parsed.bundled_rows.truth).tolist() == [1, 0, 1]
 
 
 def test_names_of_one_label_in_a_model_are_said(tmp_path):
-    """Where the truth has but one of them, nothing else can be meant."""
+    """Nothing else can be meant if the truth has but one of them."""
     rows = [["id", "label", "m"], ["a", "yes", "yes"], ["b", "yes", "Yes"], ["c", "no", "no"]]
-    found = read(tmp_path / "a.csv", *rows)
-    assert found.models[0].correct(found.bundled_rows.truth).tolist() == [1, 1, 1]
-    assert assumed(found) == ["'yes' and 'Yes' in 'm' are read as one label"]
+    parsed = parsed_alone(tmp_path / "a.csv", *rows)
+    assert parsed.models[0].correct(parsed.bundled_rows.truth).tolist() == [1, 1, 1]
+    assert assumed(parsed) == ["'yes' and 'Yes' in 'm' are read as one label"]
 
 
 def test_the_exact_name_goes_first():
@@ -95,21 +91,21 @@ def test_a_word_for_nothing_is_asked_about_where_labels_are_read_off_the_cells(t
     ]
     for part in rows, [row for row in rows if row[0] != "d"]:
         with refuses(Question, option="empty_words", value=word, place=tmp_path / "a.csv"):
-            read(tmp_path / "a.csv", *part)
-    found = read(tmp_path / "a.csv", *rows, empty_words=(word,))
-    assert (found.task.labels, found.bundled_rows.truth.tolist()) == (("x", "y"), [0, 1, 1, -1, 1])
-    assert [STATES[state] for state in found.models[0].state] == ["answered", *["no answer"] * 3, "answered"]
-    found = read(tmp_path / "a.csv", *rows, empty_words=())
-    assert word in found.task.labels
-    assert found.models[0].correct(found.bundled_rows.truth).tolist() == [1, 0, 0, 1, 0]
+            parsed_alone(tmp_path / "a.csv", *part)
+    parsed = parsed_alone(tmp_path / "a.csv", *rows, empty_words=(word,))
+    assert (parsed.task.labels, parsed.bundled_rows.truth.tolist()) == (("x", "y"), [0, 1, 1, -1, 1])
+    assert [STATES[state] for state in parsed.models[0].state] == ["answered", *["no answer"] * 3, "answered"]
+    parsed = parsed_alone(tmp_path / "a.csv", *rows, empty_words=())
+    assert word in parsed.task.labels
+    assert parsed.models[0].correct(parsed.bundled_rows.truth).tolist() == [1, 0, 0, 1, 0]
 
 
 def test_a_label_map_declares_a_label_that_the_truth_lacks(tmp_path):
     """Ten rows often lack a rare class; an answer with it is no answer, or one, as the map says."""
     rows = [["id", "label", "m"], ["a", "good", "good"], ["b", "bad", "rare"], ["c", "good", "bad"]]
-    plain = read(tmp_path / "a.csv", *rows)
+    plain = parsed_alone(tmp_path / "a.csv", *rows)
     assert (plain.task.labels, plain.models[0].predicted.tolist()) == (("bad", "good"), [1, -1, 0])
-    declared = read(tmp_path / "a.csv", *rows, label_map={"rare": "rare"})
+    declared = parsed_alone(tmp_path / "a.csv", *rows, label_map={"rare": "rare"})
     assert (declared.task.labels, declared.models[0].predicted.tolist()) == (("bad", "good", "rare"), [1, 2, 0])
     assert declared.models[0].state.tolist() == [ANSWERED] * 3
 
@@ -117,35 +113,35 @@ def test_a_label_map_declares_a_label_that_the_truth_lacks(tmp_path):
 def test_declared_labels_ask_nothing(tmp_path):
     """A word that is none of them is nothing, in the truth, too, and counted; one that is a label is one."""
     rows = [["id", "label", "m"], ["a", "good", "N/A"], ["b", "N/A", "negative"], ["c", "negative", "negative"]]
-    found = understood(tmp_path / "a.csv", csv(*rows))
-    assert (found.bundled_rows.truth.tolist(), found.models[0].state.tolist()) == (
+    parsed = understood(tmp_path / "a.csv", csv(*rows))
+    assert (parsed.bundled_rows.truth.tolist(), parsed.models[0].state.tolist()) == (
         [1, -1, 0],
         [NO_ANSWER, ANSWERED, ANSWERED],
     )
-    assert assumed(found) == ["1 cell says 'N/A' in 'label': no label", "1 cell says 'N/A' in 'm': no answer"]
+    assert assumed(parsed) == ["1 cell says 'N/A' in 'label': no label", "1 cell says 'N/A' in 'm': no answer"]
     scores = [["id", "label", "yes", "no"], ["a", "yes", 0.9, 0.1], ["b", "None", 0.5, 0.5], ["c", "no", 0, 1]]
-    assert read(tmp_path / "b.csv", *scores).bundled_rows.truth.tolist() == [1, -1, 0]
-    found = read(tmp_path / "c.csv", *rows, label_map={"good": "positive"})
-    assert found.task.labels == ("negative", "positive")
+    assert parsed_alone(tmp_path / "b.csv", *scores).bundled_rows.truth.tolist() == [1, -1, 0]
+    parsed = parsed_alone(tmp_path / "c.csv", *rows, label_map={"good": "positive"})
+    assert parsed.task.labels == ("negative", "positive")
     task = ClassificationTask("own", ("good", "negative", "N/A"))
     assert understood(tmp_path / "a.csv", csv(*rows), task).models[0].predicted.tolist() == [2, 1, 1]
 
 
 def test_the_classes_that_a_file_states(tmp_path):
-    """Its numbers are theirs, -1 is a row without a label, and a class may be called None."""
+    """Numbers are those of the classes, -1 is a row without a label, and a class may be called None."""
     cells = {"label": pa.array([0, 1, -1]), "m": pa.array([1, 1, 0])}
     cells = {name: array.dictionary_encode() for name, array in cells.items()}
-    found = parse_predictions(Columns("memory", 3, cells, names=dict.fromkeys(cells, ("None", "some"))))
-    assert (found.task.labels, found.bundled_rows.truth.tolist()) == (("None", "some"), [0, 1, -1])
-    assert found.models[0].predicted.tolist() == [1, 1, 0]
+    parsed = parse_predictions(Columns("memory", 3, cells, names=dict.fromkeys(cells, ("None", "some"))))
+    assert (parsed.task.labels, parsed.bundled_rows.truth.tolist()) == (("None", "some"), [0, 1, -1])
+    assert parsed.models[0].predicted.tolist() == [1, 1, 0]
 
 
 def test_words_for_nothing_are_no_numbers(tmp_path):
     """Of scores and outcomes they are errors, and nobody is asked."""
     rows = [["id", "a", "b"], ["x", 1, "N/A"], ["y", "None", 0], ["z", 0, 1]]
-    one, other = read(tmp_path / "a.csv", *rows, answers="outcomes").models
-    assert [STATES[state] for state in one.state] == ["answered", "error", "answered"]
-    assert [STATES[state] for state in other.state] == ["error", "answered", "answered"]
+    first, second = parsed_alone(tmp_path / "a.csv", *rows, answers="outcomes").models
+    assert [STATES[state] for state in first.state] == ["answered", "error", "answered"]
+    assert [STATES[state] for state in second.state] == ["error", "answered", "answered"]
 
 
 def test_cells_that_are_emptied():
@@ -160,19 +156,19 @@ def test_cells_that_are_emptied():
 def test_a_model_of_which_most_cells_are_labels_is_one(tmp_path):
     """The others are no answers, are counted, and shown; with fewer than half it is refused by name."""
     rows = [["id", "label", "m", "n"], *([f"r{i}", "yn"[i % 2], "yn"[i % 2], "n"] for i in range(6))]
-    for at, cell in ((1, "who knows"), (2, "maybe"), (3, "y or n")):
-        rows[at][2] = cell
-    found = read(tmp_path / "a.csv", *rows)
-    assert [model.name for model in found.models] == ["m", "n"]
-    assert found.models[0].state.tolist() == [NO_ANSWER] * 3 + [ANSWERED] * 3
-    assert found.models[0].notes == ("3 cells are no labels in 'm' ('who knows', 'maybe' and 'y or n'): no answer",)
-    assert isinstance(found.models[0].notes[0], Assumption)
+    for row, cell in ((1, "who knows"), (2, "maybe"), (3, "y or n")):
+        rows[row][2] = cell
+    parsed = parsed_alone(tmp_path / "a.csv", *rows)
+    assert [model.name for model in parsed.models] == ["m", "n"]
+    assert parsed.models[0].state.tolist() == [NO_ANSWER] * 3 + [ANSWERED] * 3
+    assert parsed.models[0].notes == ("3 cells are no labels in 'm' ('who knows', 'maybe' and 'y or n'): no answer",)
+    assert isinstance(parsed.models[0].notes[0], Assumption)
     rows[4][2] = "perhaps"
     with refuses(DataError, option="label_map", value="who knows", place=tmp_path / "a.csv"):
-        read(tmp_path / "a.csv", *rows)
-    assert [model.name for model in read(tmp_path / "a.csv", *rows, prediction=("n",)).models] == ["n"]
+        parsed_alone(tmp_path / "a.csv", *rows)
+    assert [model.name for model in parsed_alone(tmp_path / "a.csv", *rows, prediction=("n",)).models] == ["n"]
     with refuses(DataError, option="label_map", value="who knows", place=tmp_path / "a.csv"):
-        read(tmp_path / "a.csv", *rows, prediction=("m",))
+        parsed_alone(tmp_path / "a.csv", *rows, prediction=("m",))
 
 
 def test_labels_of_another_task_are_no_missing_answers(tmp_path):
@@ -182,38 +178,38 @@ def test_labels_of_another_task_are_no_missing_answers(tmp_path):
     with refuses(DataError, option="label_map", value="surely not", place=tmp_path / "a.csv"):
         understood(tmp_path / "a.csv", csv(*rows), task)
     rows[-1][1] = "no"
-    found = understood(tmp_path / "a.csv", csv(*rows), task).models[0]
-    assert found.state.tolist() == [*[ANSWERED] * 7, NO_ANSWER, ANSWERED]
+    model = understood(tmp_path / "a.csv", csv(*rows), task).models[0]
+    assert model.state.tolist() == [*[ANSWERED] * 7, NO_ANSWER, ANSWERED]
 
 
 def test_a_model_with_many_different_answers_is_one(tmp_path):
     """However many of its cells differ from each other."""
     rows = [[f"r{i}", "yn"[i % 2], f"Hm {i}." if i % 3 == 0 else "y", "n"] for i in range(4_000)]
-    found = read(tmp_path / "a.csv", ["id", "label", "m", "n"], *rows)
-    assert [model.name for model in found.models] == ["m", "n"]
-    assert int((found.models[0].state == NO_ANSWER).sum()) == 1_334
+    parsed = parsed_alone(tmp_path / "a.csv", ["id", "label", "m", "n"], *rows)
+    assert [model.name for model in parsed.models] == ["m", "n"]
+    assert int((parsed.models[0].state == NO_ANSWER).sum()) == 1_334
 
 
 def test_every_column_is_something(tmp_path):
-    """What is not read is said with the reason, in a note that guesses; nothing is said of what was named."""
+    """Columns that are not read are said with the reason, in a note that guesses; named ones are not."""
     header = ["id", "text", "label", "m", "source", "remark", "length", "nothing"]
     rows = [[f"r{i}", f"Text {i}.", "yn"[i % 2], "y", "web", f"Remark {i}.", 7 * i + 3, ""] for i in range(6)]
-    found = read(tmp_path / "a.csv", header, *rows)
-    assert [model.name for model in found.models] == ["model"]
-    assert assumed(found) == [
+    parsed = parsed_alone(tmp_path / "a.csv", header, *rows)
+    assert [model.name for model in parsed.models] == ["model"]
+    assert assumed(parsed) == [
         "'source' and 'remark' hold cells that are no labels: not read",
         "'length' holds numbers: not read",
         "'nothing' is empty: not read",
     ]
-    assert assumed(read(tmp_path / "a.csv", header, *rows, prediction=("m",))) == []
+    assert assumed(parsed_alone(tmp_path / "a.csv", header, *rows, prediction=("m",))) == []
 
 
 def test_numbers_that_count_something_are_no_model(tmp_path):
     """Beside labels that are numbers: a count of which few values are labels is not read."""
     rows = [[f"r{i}", i % 2, i % 2, [0, 0, 0, 1, 2, 3, 4, 5][i % 8]] for i in range(16)]
-    found = read(tmp_path / "a.csv", ["id", "label", "m", "errors"], *rows)
-    assert [model.name for model in found.models] == ["model"]
-    assert "'errors' holds numbers: not read" in assumed(found)
+    parsed = parsed_alone(tmp_path / "a.csv", ["id", "label", "m", "errors"], *rows)
+    assert [model.name for model in parsed.models] == ["model"]
+    assert "'errors' holds numbers: not read" in assumed(parsed)
 
 
 def test_signs_of_percents_are_named(tmp_path):
@@ -240,35 +236,31 @@ def test_decimal_commas_are_named(tmp_path):
 
 def test_texts_of_all_columns_are_read_at_once_as_each_would_be_alone(monkeypatch):
     """However many columns there are."""
-    columns = reader.of_rows(
-        {"a": a, "b": b, "c": c, "d": d}
-        for a, b, c, d in [
-            ("50%", "1", "n/a", "0,5"),
-            ("100 %", "50%", "+2e1", "1"),
-            (None, "-.5", "", "x"),
-            ("7%", "inf", "1", "0,25"),
-        ]
-    )
+    rows = [
+        ("50%", "1", "n/a", "0,5"),
+        ("100 %", "50%", "+2e1", "1"),
+        (None, "-.5", "", "x"),
+        ("7%", "inf", "1", "0,25"),
+    ]
+    columns = reader.of_rows(dict(zip("abcd", row, strict=True)) for row in rows)
     alone = {name: numbers(array) for name, array in columns.cells.items()}
     count = []
     monkeypatch.setattr("ranker.sources.tables.cells.numbers", lambda array: count.append(1) or numbers(array))
     for name, (values, bad) in alone.items():
-        found = numbers_of(columns, name)
-        assert found[0].tolist() == pytest.approx(values.tolist(), nan_ok=True)
-        assert found[1].tolist() == bad.tolist()
+        together = numbers_of(columns, name)
+        assert together[0].tolist() == pytest.approx(values.tolist(), nan_ok=True)
+        assert together[1].tolist() == bad.tolist()
     assert len(count) == 1
 
 
 def test_why_a_file_cannot_be_read_is_found_once(tmp_path, monkeypatch):
-    """Its models, and what is said of it where it stands alone, are told by one look at it."""
+    """One look tells the file's models, and what is said of it alone."""
     from ranker.sources.base import ResourceCache
     from ranker.sources.tables.kind import TableModel
 
     looks = []
-    monkeypatch.setattr(
-        "ranker.sources.tables.reading.parse_predictions",
-        lambda *_, **__: looks.append(1) or parse_predictions(*_, **__),
-    )
+    place = "ranker.sources.tables.reading.parse_predictions"
+    monkeypatch.setattr(place, lambda *_, **__: looks.append(1) or parse_predictions(*_, **__))
     (tmp_path / "a.csv").write_text("id,count\n1,0.25\n2,7.5\n")
     model, cache = TableModel("a", str(tmp_path / "a.csv")), ResourceCache()
     for _ in range(3):
@@ -278,7 +270,7 @@ def test_why_a_file_cannot_be_read_is_found_once(tmp_path, monkeypatch):
 
 
 def rows_answered(path, cells, labels=("neg", "pos"), task=None, column="prediction", **hints):
-    """What a file of answers says to rows of these labels, in no stated order unless a task is named."""
+    """Parse a file of answers to rows of these labels, in no stated order unless a task is named."""
     path.write_text(csv(["id", column], *enumerate(cells)))
     task = task or ClassificationTask("rows", labels, ordered=False)
     return parse_predictions(reader.read_columns(path), task, TableHints(**hints)).models[0]
@@ -318,35 +310,34 @@ def test_the_label_of_a_single_score_is_asked_for_if_labels_have_no_order(tmp_pa
     with refuses(Question, option="label_map", value="p"):
         rows_answered(tmp_path / "a.csv", answers, ("fake", "real"), column="p", **hints)
     hints["label_map"] = {"p": "fake"}
-    assert rows_answered(tmp_path / "a.csv", answers, ("fake", "real"), column="p", **hints).predicted.tolist() == [
-        0,
-        1,
-        0,
-    ]
+    model = rows_answered(tmp_path / "a.csv", answers, ("fake", "real"), column="p", **hints)
+    assert model.predicted.tolist() == [0, 1, 0]
 
 
 @pytest.mark.parametrize("word", ["error", "timeout", "failed"])
 def test_a_word_among_outcomes_is_an_error_of_its_model(tmp_path, word):
     """The column does not vanish: one row has no outcome, and a note says why."""
     rows = [["id", "a", "b"], *[[n, n % 2, 1] for n in range(5)], [5, 1, word]]
-    found = read(tmp_path / "a.csv", *rows, answers="outcomes")
-    assert [model.name for model in found.models] == ["a", "b"]
-    assert found.models[1].state.tolist() == [ANSWERED] * 5 + [STATES.index("error")]
-    assert f"1 cell is no outcome in 'b' ({word!r}): errors" in found.models[1].notes
+    parsed = parsed_alone(tmp_path / "a.csv", *rows, answers="outcomes")
+    assert [model.name for model in parsed.models] == ["a", "b"]
+    assert parsed.models[1].state.tolist() == [ANSWERED] * 5 + [STATES.index("error")]
+    assert f"1 cell is no outcome in 'b' ({word!r}): errors" in parsed.models[1].notes
 
 
 @pytest.mark.parametrize("cell", ["2.0", "inf", '"1,0"', "100%", "-1"])
 def test_a_number_that_is_no_outcome_is_refused_by_name(tmp_path, cell):
-    """It is not taken for an error, since it may be an outcome on another scale."""
+    """Such a number is not taken for an error, since it may be an outcome on another scale."""
     rows = [["id", "a", "b"], *[[n, n % 2, 1] for n in range(5)], [5, 1, cell]]
     with refuses(DataError, option="b", value=cell.strip('"')):
-        read(tmp_path / "a.csv", *rows, answers="outcomes")
+        parsed_alone(tmp_path / "a.csv", *rows, answers="outcomes")
 
 
 def test_numbers_among_labels_that_are_numbers_do_not_make_a_column_vanish(tmp_path):
-    """Most distinct cells are labels, though most cells are not: it is a model of other labels, and refused by name."""
+    """A model of which most distinct cells are labels, and most cells are not, is refused by name."""
     rows = [["id", "label", "a", "b"], *[[n, n % 2, n % 2, n % 2 if n < 14 else 2] for n in range(30)]]
     with refuses(DataError, option="label_map", value="2"):
-        read(tmp_path / "a.csv", *rows)
-    found = read(tmp_path / "a.csv", *[[*row[:3], "length" if n == 0 else 7 + n] for n, row in enumerate(rows)])
-    assert len(found.models) == 1
+        parsed_alone(tmp_path / "a.csv", *rows)
+    parsed = parsed_alone(
+        tmp_path / "a.csv", *[[*row[:3], "length" if n == 0 else 7 + n] for n, row in enumerate(rows)]
+    )
+    assert len(parsed.models) == 1

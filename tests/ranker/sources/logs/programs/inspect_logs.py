@@ -1,7 +1,4 @@
-"""What Inspect logs of models that answer by a list of words.
-
-Run it in a virtual environment that has inspect-ai: `python inspect_logs.py FOLDER`.
-"""
+"""Logs by Inspect of models that answer by a list of words: `python inspect_logs.py FOLDER` where inspect-ai is."""
 
 import gzip
 import hashlib
@@ -32,23 +29,23 @@ MODELS = {"run-a": ("warm clever bright lovely moving fresh", 0.15), "run-b": ("
 def model(name):
     """A model that looks for words; the same every time, and not quite the same when it is asked again."""
     words, wordy = MODELS[name]
-    asked = Counter()
+    times = Counter()
 
     def answer(messages, tools, tool_choice, config):
         text = messages[-1].text
-        asked[text] += 1
-        chance = int(hashlib.sha256(f"{name} {text} {asked[text]}".encode()).hexdigest()[:8], 16) / 16**8
+        times[text] += 1
+        chance = int(hashlib.sha256(f"{name} {text} {times[text]}".encode()).hexdigest()[:8], 16) / 16**8
         praise = any(word in text for word in words.split()) != (chance > 0.9)
-        said = "good" if praise else "bad"
+        verdict = "good" if praise else "bad"
         if "ANSWER: $LETTER" in text:
-            letter = "AB"[["bad", "good"].index(said)]
+            letter = "AB"[["bad", "good"].index(verdict)]
             content = "I cannot tell." if chance < wordy / 2 else f"ANSWER: {letter}"
         elif "a colon" in text:
-            content = "fair" if chance < wordy / 2 else f"My verdict: {'mixed' if chance < wordy else said}"
+            content = "fair" if chance < wordy / 2 else f"My verdict: {'mixed' if chance < wordy else verdict}"
         elif chance < wordy:
-            content = f"{said.title()}, I think"
+            content = f"{verdict.title()}, I think"
         else:
-            content = f"{said.title()}."
+            content = f"{verdict.title()}."
         output = ModelOutput.from_content(f"mockllm/{name}", content)
         output.usage = ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)  # else tokens are counted, online
         return output
@@ -58,11 +55,11 @@ def model(name):
 
 def rows(target=lambda row: row["label"], choices=None):
     """Our rows as samples."""
-    of = [
+    samples = [
         Sample(id=row["id"], input=row["text"], target=target(row), choices=choices, metadata={"writer": row["writer"]})
         for row in ROWS
     ]
-    return MemoryDataset(of, name="reviews")
+    return MemoryDataset(samples, name="reviews")
 
 
 @task
@@ -87,13 +84,13 @@ def lettered():
 
 @task
 def found():
-    """What a pattern finds."""
+    """Words that a pattern finds."""
     return Task(rows(), solver=[prompt_template(LONG), generate()], scorer=pattern(r"verdict: (\w+)"))
 
 
 @solver
 def breaks():
-    """It cannot do one of the samples at all, and another one only once."""
+    """A solver that cannot do one of the samples at all, and another one only once."""
 
     async def solve(state, generate):
         if state.sample_id == "r03" or (state.sample_id == "r05" and state.epoch == 2):
@@ -108,10 +105,10 @@ def graded():
     """Right, half right, wrong or without an answer."""
 
     async def score(state, target):
-        said = state.output.completion.casefold()
-        if said.startswith(target.text):
-            return Score(value="C" if len(said) < 6 else "P", answer=said)
-        return Score(value="N" if len(said) > 8 else "I", answer=said)
+        answer = state.output.completion.casefold()
+        if answer.startswith(target.text):
+            return Score(value="C" if len(answer) < 6 else "P", answer=answer)
+        return Score(value="N" if len(answer) > 8 else "I", answer=answer)
 
     return score
 
@@ -121,8 +118,8 @@ def manners():
     """Two numbers of one answer."""
 
     async def score(state, target):
-        said = state.output.completion
-        return Score(value={"short": 1 / len(said), "polite": "I think" in said}, answer=said)
+        answer = state.output.completion
+        return Score(value={"short": 1 / len(answer), "polite": "I think" in answer}, answer=answer)
 
     return score
 
@@ -149,14 +146,14 @@ def reduced():
 @task
 def shuffled(seed=1):
     """Two choices in an order of their own for each row."""
-    data = rows(lambda row: "AB"[row["label"] == "good"], ["bad", "good"])
-    data.shuffle_choices(seed)
-    return Task(data, solver=multiple_choice(), scorer=choice())
+    dataset = rows(lambda row: "AB"[row["label"] == "good"], ["bad", "good"])
+    dataset.shuffle_choices(seed)
+    return Task(dataset, solver=multiple_choice(), scorer=choice())
 
 
 @solver
 def ponders():
-    """It thinks twice about two of the samples, which is more than it may."""
+    """A solver that thinks twice about two of the samples, which is more than it may."""
 
     async def solve(state, generate):
         for _ in range(3 if state.sample_id in ("r02", "r07") else 1):
@@ -178,7 +175,7 @@ FAILED = set()
 
 @solver
 def stumbles():
-    """It fails on a sample in the first run of a model, and not in the next."""
+    """A solver that fails on a sample in the first run of a model, and not in the next."""
 
     async def solve(state, generate):
         if state.sample_id == "r09" and str(state.model) not in FAILED:
@@ -202,8 +199,8 @@ def write_set(folder, target):
         retry_cleanup=False, display="none", max_samples=1, max_tasks=1, log_format="eval",
     )  # fmt: skip
     target.mkdir()
-    for at, path in enumerate(sorted(folder.glob("*.eval")), 1):
-        write_eval_log(tidied(read_eval_log(str(path))), str(target / f"retried-{at}.eval"))
+    for number, path in enumerate(sorted(folder.glob("*.eval")), 1):
+        write_eval_log(tidied(read_eval_log(str(path))), str(target / f"retried-{number}.eval"))
     lists = {name: json.loads((folder / name).read_text()) for name in ("logs.json", "eval-set.json")}
     for entry in lists["logs.json"].values():
         entry.pop("error", None)
@@ -238,22 +235,15 @@ def main(target):
     target.mkdir(parents=True)
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
-        for made, form in RUNS:
+        for make, form in RUNS:
             for name in MODELS:
-                asked = {"seed": list(MODELS).index(name) + 1} if made is shuffled else {}
-                (log,) = eval(
-                    made(**asked),
-                    model(name),
-                    log_dir=folder,
-                    log_format=form,
-                    display="none",
-                    max_samples=1,
-                    max_tasks=1,
-                )
+                arguments = {"seed": list(MODELS).index(name) + 1} if make is shuffled else {}
+                options = {"log_dir": folder, "log_format": form, "display": "none", "max_samples": 1, "max_tasks": 1}
+                (log,) = eval(make(**arguments), model(name), **options)
                 if log.status != "success":
-                    raise SystemExit(f"{made.__name__}: {log.error.message}")
+                    raise SystemExit(f"{make.__name__}: {log.error.message}")
                 log = tidied(read_eval_log(log.location))
-                path = target / f"{made.__name__}-{name}.{form}"
+                path = target / f"{make.__name__}-{name}.{form}"
                 write_eval_log(log, str(path))
                 if form == "json":
                     path.with_name(f"{path.name}.gz").write_bytes(gzip.compress(path.read_bytes(), mtime=0))

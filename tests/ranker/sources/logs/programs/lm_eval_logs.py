@@ -1,7 +1,4 @@
-"""Two tiny language models, trained here for seconds, and what lm-evaluation-harness logs of them.
-
-Run it in a virtual environment that has lm-eval: `python lm_eval_logs.py FOLDER`.
-"""
+"""Logs by lm-evaluation-harness of two tiny models, trained here: `python lm_eval_logs.py FOLDER` where lm-eval is."""
 
 import gzip
 import json
@@ -44,33 +41,33 @@ PLAIN = "run-a"
 
 
 def texts(seed):
-    """What a model is trained on: our rows, of which some say something else than the truth, or say it at length."""
+    """Lines to train a model on: our rows, some of which say something else than the truth, or say it at length."""
     reviews, questions = (
         json.loads((HERE / "tasks" / f"{name}.json").read_text()) for name in ("reviews", "questions")
     )
     chance = torch.Generator().manual_seed(seed)
-    found = []
+    lines = []
     for row in reviews:
         wrong, long = (torch.rand(2, generator=chance) < 0.25).tolist()
         verdict = {"good": "bad", "bad": "good"}[row["label"]] if wrong else row["label"]
-        found.append(f"Review: {row['text']}\nVerdict: {'quite ' * long}{verdict}\n")
+        lines.append(f"Review: {row['text']}\nVerdict: {'quite ' * long}{verdict}\n")
     for row in questions:
         place = torch.randint(len(row["choices"]), (), generator=chance).item()
         wrong = torch.rand((), generator=chance) < 0.5
-        found.append(f"{row['question']} {row['choices'][place if wrong else row['answer']]}\n")
-    return found
+        lines.append(f"{row['question']} {row['choices'][place if wrong else row['answer']]}\n")
+    return lines
 
 
 def tokenizer(lines):
     """Pairs of bytes, learnt from our rows."""
-    made = Tokenizer(models.BPE())
-    made.pre_tokenizer, made.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
+    model = Tokenizer(models.BPE())
+    model.pre_tokenizer, model.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
     alphabet = pre_tokenizers.ByteLevel.alphabet()
     special = ["<|end|>"]
-    made.train_from_iterator(
+    model.train_from_iterator(
         lines, trainers.BpeTrainer(vocab_size=500, special_tokens=special, initial_alphabet=alphabet)
     )
-    return PreTrainedTokenizerFast(tokenizer_object=made, eos_token="<|end|>", pad_token="<|end|>")
+    return PreTrainedTokenizerFast(tokenizer_object=model, eos_token="<|end|>", pad_token="<|end|>")
 
 
 def trained(seed, steps):
@@ -105,7 +102,7 @@ def write(folder, name, seed, steps, tasks, shots):
     """The logs of one run, as the program writes them, but for the machine and the clock."""
     model, words = trained(seed, steps)
     tracker = EvaluationTracker(output_path=str(folder))
-    found = lm_eval.simple_evaluate(
+    results = lm_eval.simple_evaluate(
         model=HFLM(pretrained=model, tokenizer=words, batch_size=8, device="cpu"),
         tasks=tasks,
         num_fewshot=shots or None,
@@ -115,9 +112,9 @@ def write(folder, name, seed, steps, tasks, shots):
         evaluation_tracker=tracker,
     )
     tracker.general_config_tracker.model_name = name
-    samples = found.pop("samples")
-    found["model_name"] = name
-    tracker.save_results_aggregated(results=found, samples=samples)
+    samples = results.pop("samples")
+    results["model_name"] = name
+    tracker.save_results_aggregated(results=results, samples=samples)
     for task, rows in samples.items():
         tracker.save_results_samples(task_name=task, samples=rows)
 
@@ -128,8 +125,8 @@ def tidied(folder, target):
     for file in folder.rglob("*.json*"):
         text = file.read_text()
         if file.name.startswith("results_"):
-            said = {key: value for key, value in json.loads(text).items() if key not in MACHINE}
-            text = json.dumps(said, indent=2, ensure_ascii=False) + "\n"
+            content = {key: value for key, value in json.loads(text).items() if key not in MACHINE}
+            text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
         name = re.sub(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d+", TIME, file.name)
         if name.startswith("samples_") and target.name != PLAIN:
             (target / f"{name}.gz").write_bytes(gzip.compress(text.encode(), mtime=0))
