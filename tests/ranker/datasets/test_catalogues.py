@@ -164,16 +164,12 @@ def test_the_catalogues_are_those_of_the_papers():
     assert {name.split("/")[0] for name in CARDS} == set(embedded.CATALOGUES)
 
 
-def test_a_file_in_another_layout_is_refused(tmp_path):
-    """One line names the file, the columns of each layout, and those that are there."""
+def test_a_file_that_a_rule_or_layout_does_not_know_is_refused(tmp_path):
+    """One line names the file, or its row, and what is needed there."""
     (tmp_path / "test.tsv").write_text("tweet\tclass\nA.\t1\n", encoding="utf-8")
     with refuses(DataError, option="Text", place=tmp_path / "test.tsv") as stop:
         sets.load("boss/sa/sst", tmp_path / "test.tsv")
     assert str(stop.value).endswith("needs the columns Text, Label; or sentence, label (columns: tweet, class)")
-
-
-def test_a_cell_that_a_rule_does_not_know_is_refused_with_its_row(tmp_path):
-    """The line of the file, and what the rule takes."""
     (tmp_path / "amazon.json").write_text('{"reviewText": "A.", "overall": 5}\n{"reviewText": "B.", "overall": 9}\n')
     with refuses(DataError, place=f"{tmp_path / 'amazon.json'}, row 2"):
         sets.load("boss/sa/amazon", tmp_path)

@@ -78,25 +78,6 @@ def test_the_json_of_label_studio(tmp_path):
     assert [row.target for row in labelled(path, TASK).examples] == [1, 0]
 
 
-def test_json_min_is_refused_with_what_to_do(tmp_path):
-    """Such a file overwrites columns, and drops rows."""
-    path = tmp_path / "min.json"
-    path.write_text(json.dumps([{**PAIR, "annotation_id": 1, "label": "entailment", "annotator": 1, "lead_time": 2.5}]))
-    with refuses(DataError, place=path):
-        read_sheet(path)
-
-
-def test_the_csv_of_label_studio(tmp_path):
-    """The tool's own columns do no harm."""
-    path = tmp_path / "export.csv"
-    path.write_text(
-        "annotation_id,annotator,created_at,premise,hypothesis,label,lead_time,updated_at\n"
-        "1,1,2026-01-01,The cook ran.,It ran.,entailment,3.2,2026-01-01\n"
-        "2,1,2026-01-01,The cook sat.,It ran.,cannot tell,3.2,2026-01-01\n"
-    )
-    assert raw_labels(read_sheet(path)) == ["entailment", None]
-
-
 def test_the_lines_of_doccano(tmp_path):
     """No label is none, and two are an error."""
     lines = [
@@ -121,15 +102,10 @@ def test_the_lines_of_prodigy(tmp_path, answer, label):
     assert sheet.rows[0].cells["annotator"] == "ann"
 
 
-@pytest.mark.parametrize(
-    ("limits", "name"),
-    [
-        (Limits(objects=5), "objects"),
-        (Limits(columns=1), "columns"),
-        (Limits(values=5), "values"),
-        (Limits(rows=2), "rows"),
-    ],
-)
+@pytest.mark.parametrize(("limits", "name"), [
+    (Limits(objects=5), "objects"), (Limits(columns=1), "columns"), (Limits(values=5), "values"),
+    (Limits(rows=2), "rows"),
+])  # fmt: skip
 def test_what_a_file_of_label_studio_holds_is_counted(tmp_path, limits, name):
     """Objects before they are decoded, and the cells that each annotation repeats."""
     path = tmp_path / "export.json"

@@ -77,15 +77,11 @@ def include(tmp_path, server):
 
 
 def test_the_file_arrives_whole_under_its_official_name(tmp_path, server, include):
-    """The folder is made, the bytes are the server's, and nothing else lies beside the file."""
+    """Folders are made, the bytes are the server's, and nothing else lies beside the file."""
     got = fetch("toy", tmp_path / "new" / "data", include=include)
     assert got == tmp_path / "new" / "data" / "official.txt"
     assert got.read_bytes() == CONTENT
     assert list(got.parent.iterdir()) == [got]
-
-
-def test_a_file_below_the_data_directory_has_its_folder_made(tmp_path, server, include):
-    """The card says that the file lies in a folder."""
     card = include[0] / "card.toml"
     card.write_text(card.read_text(encoding="utf-8").replace("official.txt", "raw/official.txt"), encoding="utf-8")
     got = fetch("toy", tmp_path / "data", include=include)
@@ -93,15 +89,11 @@ def test_a_file_below_the_data_directory_has_its_folder_made(tmp_path, server, i
     assert got.read_bytes() == CONTENT
 
 
-def test_what_is_there_already_is_not_asked_for_again(tmp_path, server, include):
-    """A second call sends no request."""
+def test_a_file_that_is_there_is_neither_asked_for_nor_overwritten(tmp_path, server, include):
+    """A second call sends no request, and another file of the name is refused."""
     fetch("toy", tmp_path / "data", include=include)
     fetch("toy", tmp_path / "data", include=include)
     assert server.asked == ["/file.txt"]
-
-
-def test_a_file_of_the_same_name_that_is_not_the_official_one_is_left_alone(tmp_path, server, include):
-    """A user's own file is not overwritten."""
     (tmp_path / "official.txt").write_text("mine", encoding="utf-8")
     with refuses(UsageError, place=tmp_path / "official.txt"):
         fetch("toy", tmp_path, include=include)
@@ -160,10 +152,13 @@ def test_only_the_web_is_asked(tmp_path, server, include, address):
         fetch("toy", tmp_path, address, include)
 
 
-def test_a_set_without_an_official_file_says_where_its_rows_come_from(tmp_path):
-    """PAWS-QQP is not distributed as text."""
+def test_a_set_that_cannot_be_fetched_says_what_to_do(tmp_path):
+    """PAWS-QQP is not distributed as text; another set has a form, whose address is named."""
     with refuses(UsageError, place="paws"):
         fetch("paws", tmp_path)
+    with refuses(UsageError, place="boss/td/implicit_hate") as stop:
+        fetch("boss/td/implicit_hate", tmp_path)
+    assert "fill in the authors' form, https://forms.gle/" in str(stop.value)
 
 
 def test_the_command_fetches_for_a_set_of_ones_own(tmp_path, server, include, rank_models):
@@ -239,10 +234,3 @@ def test_no_code_of_the_hub_and_no_folder_in_its_place_is_taken(tmp_path, hub, m
         fetch("boss/sa/sst", tmp_path / "data", address)
     assert {name: getattr(stop.value, name) for name in fields} == fields
     assert not hub
-
-
-def test_a_set_behind_a_form_says_what_to_do(tmp_path):
-    """One line with the form's address; nothing is asked of any server."""
-    with refuses(UsageError, place="boss/td/implicit_hate") as stop:
-        fetch("boss/td/implicit_hate", tmp_path)
-    assert "fill in the authors' form, https://forms.gle/" in str(stop.value)

@@ -87,14 +87,10 @@ def test_a_sentence_of_its_own_is_as_good_as_a_pair(read_as):
     assert read_as("a.csv", "sentence,label\nIt rained.,0\n")[0].segments == ("It rained.",)
 
 
-def test_a_quoted_cell_may_hold_anything(read_as):
-    """Commas, quotes and ends of lines: RFC 4180; the next row is still found."""
+def test_quotes_are_read_in_a_csv_alone(read_as):
+    """A quoted cell may hold anything (RFC 4180); in a TSV, as in HANS, a quote is a character like another."""
     rows = read_as("a.csv", 'text,label\n"He said, ""go"",\nand went.",0\nIt rained.,1\n')
     assert [example.segments[0] for example in rows] == ['He said, "go",\nand went.', "It rained."]
-
-
-def test_a_tab_separated_file_knows_no_quotes(read_as):
-    """As in HANS and PAWS, where a quotation mark is a character like another."""
     assert read_as("a.tsv", 'text\tlabel\n"Go" he said.\t0\n')[0].segments == ('"Go" he said.',)
 
 
@@ -123,16 +119,12 @@ def test_no_half_of_a_pair_is_left_out(read_as, pair):
     assert sorted(example.segments) == ["A.", "B."]
 
 
-def test_a_name_is_the_one_that_is_written_so(read_as):
-    """The case decides where two names differ in nothing else."""
-    assert read_as("a.csv", "Label,label,text\n0,1,A.\n")[0].target == 1
-
-
-def test_columns_of_any_name_can_be_named(read_as):
-    """Named columns are taken, and others found by the usual names."""
+def test_columns_can_be_named(read_as):
+    """Named columns are taken, others found by the usual names; the case decides between two."""
     rows = lines({"vorher": "a b", "nachher": "b a", "premise": "x", "hypothesis": "y", "gold": "neutral", "id": 17})
     (example,) = read_as("a.jsonl", rows, columns={"text": ["vorher", "nachher"], "label": ["gold"]})
     assert (example.id, example.segments, example.target) == ("17", ("a b", "b a"), 0)
+    assert read_as("a.csv", "Label,label,text\n0,1,A.\n")[0].target == 1
 
 
 @pytest.mark.parametrize("label", ["neutral", "CONTRADICTION", "non_entailment", 0, 0.0, "0", "0.0", False])
@@ -142,16 +134,12 @@ def test_a_label_is_a_name_an_alias_or_a_number(read_as, label):
 
 
 def test_rows_may_bring_marks(read_as):
-    """Marks are a name -> list of [segment, start, end]; in a table as JSON."""
+    """Marks are a name -> list of [segment, start, end]; in a table as JSON, in Parquet empty where a row has none."""
     marks = {"control": [[0, 4, 9], [1, 0, 2]]}
     expected = {"control": (Span(0, 4, 9), Span(1, 0, 2))}
     assert read_as("a.jsonl", lines({**GOOD, "marks": marks}))[0].marks == expected
     table = f"premise\thypothesis\tlabel\tmarks\nThe actor ran.\tAn actor ran.\t1\t{json.dumps(marks)}\n"
     assert read_as("a.tsv", table)[0].marks == expected
-
-
-def test_a_column_of_parquet_names_the_marks_of_all_rows(read_as):
-    """Marks that a row has not are empty there."""
     first, second = {"x": [[0, 4, 9]]}, {"y": [[1, 0, 2]]}
     rows = read_as("a.parquet", columnar({**GOOD, "marks": first}, {**GOOD, "id": 2, "marks": second}))
     assert [set(example.marks) for example in rows] == [{"x"}, {"y"}]
@@ -299,14 +287,10 @@ def test_columns_of_one_name_in_a_parquet_file(read_as):
 
 
 def test_rows_in_memory_are_examples_as_well():
-    """Any mappings will do; their places are their numbers."""
+    """Any mappings will do, with numbers of labels as the data set names them."""
     assert [row.id for row in labelled([GOOD, {**GOOD, "label": 0}], NLI).examples] == ["1", "2"]
     with refuses(DataError, place="row 2"):
         labelled([GOOD, {**GOOD, "label": 7}], NLI)
-
-
-def test_label_numbers_are_read_as_the_data_set_names_them():
-    """The copy of HANS counts from entailment: 0 is class 1 of the task."""
     rows = NamedRows([{**GOOD, "label": 0}, {**GOOD, "label": 1}], ("entailment", "non-entailment"))
     assert [row.target for row in labelled(rows, NLI).examples] == [1, 0]
 

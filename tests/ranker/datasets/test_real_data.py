@@ -20,14 +20,9 @@ DATA = os.environ.get("RANK_MODELS_DATA")
 pytestmark = pytest.mark.skipif(not DATA, reason="RANK_MODELS_DATA does not name the folder of the real files")
 
 ROWS = {
-    "hans-con": 10_000,
-    "hans-lex": 10_000,
-    "hans-sub": 10_000,
-    "msgs-adject": 9_302,
-    "msgs-morph": 10_000,
-    "msgs-verb": 10_000,
-    "paws": 677,
-}
+    "hans-con": 10_000, "hans-lex": 10_000, "hans-sub": 10_000, "msgs-adject": 9_302, "msgs-morph": 10_000,
+    "msgs-verb": 10_000, "paws": 677,
+}  # fmt: skip
 MSGS = ["msgs-adject", "msgs-morph", "msgs-verb"]
 
 EXPECTED = {

@@ -78,21 +78,10 @@ def test_every_rule_of_labels_is_tried():
     assert tried == set(rules.LABELS)
 
 
-@pytest.mark.parametrize(
-    ("rule", "cell"),
-    [
-        ("stars", 2.5),
-        ("stars", 6),
-        ("fifths", 1.1),
-        ("fifths", "high"),
-        ("half", None),
-        ("from-one", 0.9),
-        ("any-hate", "hate"),
-        ("wnut", "B-team"),
-        ("conll-numbers", [9]),
-        ("runs", "I-GPE"),
-    ],
-)
+@pytest.mark.parametrize(("rule", "cell"), [
+    ("stars", 2.5), ("stars", 6), ("fifths", 1.1), ("fifths", "high"), ("half", None), ("from-one", 0.9),
+    ("any-hate", "hate"), ("wnut", "B-team"), ("conll-numbers", [9]), ("runs", "I-GPE"),
+])  # fmt: skip
 def test_an_unknown_cell_is_refused(rule, cell):
     """No label is guessed."""
     with pytest.raises(ValueError, match="got|is none of"):
@@ -105,18 +94,14 @@ def test_toxigen_is_toxic_from_a_mean_of_three():
     assert [next(rules.mean_of_two(row))["label"] for row in rows] == ["toxic", "benign", "toxic"]
 
 
-def test_a_passage_of_mrqa_becomes_a_row_a_question():
-    """Only answers that stand in the passage count, each once; a question without one is left out."""
+def test_passages_become_rows_by_question_or_by_sentence():
+    """Questions without an answer in the passage are left out; the sentence with the answer entails, as in QNLI."""
     questions = [
         {"qid": "1", "question": "Who?", "detected_answers": [{"text": "Ann"}, {"text": "Ann"}], "answers": ["ann"]},
         {"qid": "2", "question": "When?", "detected_answers": [], "answers": ["today"]},
     ]
     rows = list(rules.of_mrqa({"context": "Ann ran.", "qas": questions}))
     assert [(row["id"], row["answers"]) for row in rows] == [("1", ["Ann"])]
-
-
-def test_a_question_meets_each_sentence_of_its_passage():
-    """As in QNLI: the sentence with the answer entails, the others do not."""
     row = {"id": "q", "question": "Where?", "context": "It rained. She ran to Rome! Then? ", "answers": ["Rome"]}
     pairs = list(rules.sentence_pairs(row))
     assert [(pair["id"], pair["sentence"], pair["label"]) for pair in pairs] == [

@@ -1,4 +1,4 @@
-"""Sets by name: from files, from memory, from folders of one's own. How rows are read: `test_readers`."""
+"""Sets by name, from files, memory and folders of one's own; `test_readers` has how rows are read."""
 
 import gzip
 import json
@@ -154,18 +154,14 @@ def test_rows_in_memory_make_a_set(toy):
     assert sets.from_rows("toy", OWN, [toy]).examples[1].target == 0
 
 
-def test_the_copy_of_hans_on_the_hub_is_read_in_its_own_order_of_labels():
-    """The copy counts from entailment, has no ids, and holds all three heuristics."""
-    row = {"premise": "The cook ran .", "hypothesis": "The cook ran .", "label": 0, "heuristic": "subsequence"}
-    rows = [row, {**row, "heuristic": "constituent"}, {**row, "label": 1}]
-    assert [example.target for example in sets.from_rows("hans-sub", rows).examples] == [1, 0]
-
-
-def test_label_numbers_are_read_as_the_rows_name_them():
-    """PAWS counts from non-paraphrase; rows that say otherwise are believed."""
+def test_label_numbers_are_read_as_the_rows_count_them():
+    """Names of numbers are believed, and the hub's copy of HANS, which has no ids, counts from entailment."""
     row = {"id": "a", "sentence1": "Is P or Q first?", "sentence2": "Is Q or P first?", "label": 0}
     assert sets.from_rows("paws", [row]).examples[0].target == 0
     assert sets.from_rows("paws", NamedRows([row], ("paraphrase", "non-paraphrase"))).examples[0].target == 1
+    row = {"premise": "The cook ran .", "hypothesis": "The cook ran .", "label": 0, "heuristic": "subsequence"}
+    rows = [row, {**row, "heuristic": "constituent"}, {**row, "label": 1}]
+    assert [example.target for example in sets.from_rows("hans-sub", rows).examples] == [1, 0]
 
 
 def test_a_users_set_hides_a_built_in_one_of_its_name(toy):
@@ -188,16 +184,12 @@ def test_rows_of_a_user_are_all_population(tmp_path):
     assert labelled(path, task="NLI") == mine
 
 
-def test_rows_of_a_user_may_be_like_a_set():
-    """Such rows take its task, its marks and its designed factor."""
+def test_rows_of_a_user_may_be_like_a_set(toy):
+    """Such rows take the task, marks and designed factor of a set, which `include` may bring."""
     rows = [{"premise": "Unless it rains, we go.", "hypothesis": "We go.", "label": "neutral"}]
     mine = labelled(rows, like="hans-con")
     assert (mine.name, mine.designed, mine.origin) == ("rows", "CONST", "rows in memory")
     assert mine.examples[0].marks == {"control": (Span(0, 0, 6),)}
-
-
-def test_rows_of_a_user_may_be_like_a_set_of_ones_own(toy):
-    """`include` brings the set, and its labels as well."""
     mine = labelled([{"text": "A tall tree.", "label": "blue"}], like="toy", include=[toy])
     assert (mine.task.name, mine.examples[0].marks) == ("colour", {"cue": (Span(0, 2, 6),)})
     assert labelled([{"text": "A hut.", "label": "Blue"}], include=[toy]).task.name == "colour"
@@ -388,12 +380,16 @@ def ten(toy):
     return sets.from_rows("toy", rows, [toy])
 
 
-def test_a_sample_is_drawn_without_replacement_in_the_sets_order(ten):
-    """The same for the same seed, another for another one."""
+def test_a_sample_is_drawn_evenly_and_without_replacement(ten):
+    """In the set's order, the same for the same seed; each of ten rows is in four of ten samples."""
     drawn = [[int(example.id) for example in sample(ten, 4, seed)] for seed in range(5)]
     assert all(len(ids) == 4 and ids == sorted(set(ids)) for ids in drawn)
     assert len(set(map(tuple, drawn))) > 1
     assert sample(ten, 4) == sample(ten, 4)
+    counts = np.zeros(10)
+    for seed in range(500):
+        counts[[int(example.id) for example in sample(ten, 4, seed)]] += 1
+    assert np.allclose(counts / 500, 0.4, atol=0.1)
 
 
 @pytest.mark.parametrize("size", [10, 11, 10**9])
@@ -402,16 +398,8 @@ def test_a_sample_of_all_is_the_set(ten, size):
     assert sample(ten, size) == ten.examples
 
 
-def test_every_row_is_as_likely_in_a_sample(ten):
-    """Not the head of the file: over many seeds each of ten rows is in four of ten samples."""
-    counts = np.zeros(10)
-    for seed in range(500):
-        counts[[int(example.id) for example in sample(ten, 4, seed)]] += 1
-    assert np.allclose(counts / 500, 0.4, atol=0.1)
-
-
 def test_the_fingerprint_is_of_rows_and_labels_by_name(toy):
-    """Marks, population and name are no part of it; a text, an id, a label and the order of rows are."""
+    """A text, an id, a label and the order count; marks, population and name do not."""
     base = sets.from_rows("toy", OWN, [toy])
     assert fingerprint([replace(example, marks={}) for example in base.examples], base.task) == base.fingerprint
     assert LabelledDataset("x", base.task, base.examples, 1).fingerprint == fingerprint(base.examples, base.task)
@@ -424,10 +412,6 @@ def test_the_fingerprint_is_of_rows_and_labels_by_name(toy):
         OWN[:1],
     ):
         assert sets.from_rows("toy", changed, [toy]).fingerprint != base.fingerprint
-
-
-def test_the_fingerprints_of_the_embedded_sets_differ():
-    """Seven sets, seven prints."""
     assert len({sets.load(name).fingerprint for name in sets.names()}) == len(sets.names())
 
 

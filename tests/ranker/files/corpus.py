@@ -73,11 +73,6 @@ def arrow(table: Table, path: Path, kinds: Callable[[Any], Any] | None = None, *
     parquet.write_table(pa.table(columns), path, **options)
 
 
-def large_dictionary(array: Any) -> Any:
-    """Texts as a dictionary of large texts."""
-    return array.cast(pa.large_string()).dictionary_encode()
-
-
 def delta(table: Table, path: Path) -> None:
     """Write Parquet in its newer encodings, as DuckDB and parquet-mr's second version do."""
     by_type = {"int64": "DELTA_BINARY_PACKED", "double": "BYTE_STREAM_SPLIT"}
@@ -94,11 +89,6 @@ def frame(table: Table) -> pd.DataFrame:
     return rows
 
 
-def by_index(table: Table) -> str:
-    """Text that pandas writes with `orient="index"`."""
-    return json.dumps({str(n): record for n, record in enumerate(records(table))})
-
-
 QUOTED: dict[str, Callable[[Table, Path], None]] = {
     "plain.csv": lambda t, p: text(t, lambda t: separated(t, ","), p),
     "r.csv": lambda t, p: text(t, lambda t: of_r(t, ",", ""), p),
@@ -112,7 +102,7 @@ QUOTED: dict[str, Callable[[Table, Path], None]] = {
     "records.json": lambda t, p: text(t, lambda t: json.dumps(records(t)), p),
     "split.json": lambda t, p: text(t, lambda t: json.dumps({"columns": list(t), "data": lines(t)}), p),
     "columns.json": lambda t, p: text(t, json.dumps, p),
-    "index.json": lambda t, p: text(t, by_index, p),
+    "index.json": lambda t, p: text(t, lambda t: json.dumps({str(n): row for n, row in enumerate(records(t))}), p),
     "lines.json": lambda t, p: text(t, json_lines, p),
     "default.parquet": lambda t, p: arrow(t, p),
     "dictionary.parquet": lambda t, p: arrow(t, p, dictionary_pagesize_limit=64, data_page_size=64, write_batch_size=2),
@@ -120,7 +110,7 @@ QUOTED: dict[str, Callable[[Table, Path], None]] = {
     "string-view.parquet": lambda t, p: arrow(t, p, lambda a: a.cast(pa.string_view())),
     "binary-view.parquet": lambda t, p: arrow(t, p, lambda a: a.cast(pa.binary()).cast(pa.binary_view())),
     "binary.parquet": lambda t, p: arrow(t, p, lambda a: a.cast(pa.binary())),
-    "large-dictionary.parquet": lambda t, p: arrow(t, p, large_dictionary),
+    "large-dictionary.parquet": lambda t, p: arrow(t, p, lambda a: a.cast(pa.large_string()).dictionary_encode()),
     "pandas.parquet": lambda t, p: frame(t).to_parquet(p),
     "pandas-by-id.parquet": lambda t, p: pd.DataFrame(t).set_index(next(iter(t))).to_parquet(p),
 }

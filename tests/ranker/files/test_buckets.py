@@ -55,14 +55,16 @@ def test_a_file_is_listed_once_and_copied_once(bucket):
     assert first.read_text() == "text\nIt rang.\n"
 
 
-def test_a_copy_knows_its_url():
-    """A path in the copy knows the URL, too; other paths have none."""
+def test_a_copy_knows_its_url_and_paths_stay():
+    """A path in the copy knows the URL, too; others have none, and stay as they are."""
     put("/team/models/a/config.json", "{}")
     copy = local_path("memory://team/models/", "models")
     for path in (copy, copy / "a", copy / "a" / "config.json"):
         assert copied_from(str(path)) == "memory://team/models"
     for path in (Path("/models/a"), copies_folder(), copies_folder() / "other"):
         assert copied_from(str(path)) == ""
+    assert local_path("rows.csv", "data") == Path("rows.csv")
+    assert local_path(Path("s3:/team/rows.csv"), "data") == Path("s3:/team/rows.csv")
 
 
 def test_a_message_names_urls_and_no_copies(rank_models, tmp_path):
@@ -96,12 +98,6 @@ def test_copies_that_no_run_has_used_for_long_are_removed():
     assert local_path("memory://team/c.csv", "data").read_text() == "text\nc\n"
     assert [path.exists() for path in (used, unused, unused.parent, notes)] == [True, False, False, True]
     assert (copied_from(str(used)), copied_from(str(unused))) == ("memory://team/a.csv", "")
-
-
-def test_a_path_and_the_address_of_a_server_are_no_buckets():
-    """Paths and addresses stay as they are."""
-    assert local_path("rows.csv", "data") == Path("rows.csv")
-    assert local_path(Path("s3:/team/rows.csv"), "data") == Path("s3:/team/rows.csv")
 
 
 @pytest.mark.parametrize("name", ["parts", "parts/*.parquet", "parts/[01].parquet"])

@@ -11,25 +11,13 @@ from corpus import KINDS, UNQUOTED, asked, plain, records, saved, separated
 from sklearn.metrics import f1_score
 
 TEXTS = [
-    "The ferry was late, and nobody said why.",
-    "Hot soup; cold bread.",
-    'A sign read "closed", yet they were open.',
-    "Left before noon.\nCame back at two.",
-    "Añejo, crème brûlée and 茶.",
-    "It rained = we stayed.",
-    "The lift's out of order",
-    "Nine steps down, no light.",
-    "A fine view of the harbour!",
-    "Towels? None.",
-    "They found us a cot within minutes.",
-    "The key would not turn.",
-    "Tea at four, as promised.",
-    "Music until three in the morning.",
-    "The clerk drew us a map.",
-    "Our booking was gone.",
-    "Fresh figs on the table.",
-    "The tap dripped all night long.",
-]
+    "The ferry was late, and nobody said why.", "Hot soup; cold bread.", 'A sign read "closed", yet they were open.',
+    "Left before noon.\nCame back at two.", "Añejo, crème brûlée and 茶.", "It rained = we stayed.",
+    "The lift's out of order", "Nine steps down, no light.", "A fine view of the harbour!", "Towels? None.",
+    "They found us a cot within minutes.", "The key would not turn.", "Tea at four, as promised.",
+    "Music until three in the morning.", "The clerk drew us a map.", "Our booking was gone.",
+    "Fresh figs on the table.", "The tap dripped all night long.",
+]  # fmt: skip
 
 LONE = {
     2: '"Closed, a sign read, yet they were open.',

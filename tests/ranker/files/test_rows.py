@@ -16,15 +16,10 @@ def cells(path):
     return [dict(row.cells) for row in reader.read_columns(path).rows()]
 
 
-@pytest.mark.parametrize(
-    ("content", "expected"),
-    [
-        ('id,text\n1,"a, b"\n', {"id": "1", "text": "a, b"}),
-        ("id\ttext\n1\ta, b\n", {"id": "1", "text": "a, b"}),
-        ("a, b\ttext\n1\tx\n", {"a, b": "1", "text": "x"}),
-        ("text\na, b\n", {"text": "a, b"}),
-    ],
-)
+@pytest.mark.parametrize(("content", "expected"), [
+    ('id,text\n1,"a, b"\n', {"id": "1", "text": "a, b"}), ("id\ttext\n1\ta, b\n", {"id": "1", "text": "a, b"}),
+    ("a, b\ttext\n1\tx\n", {"a, b": "1", "text": "x"}), ("text\na, b\n", {"text": "a, b"}),
+])  # fmt: skip
 def test_a_txt_is_read_by_the_sign_in_its_first_line(tmp_path, content, expected):
     """Tabs, as ever; commas where the line that names the columns has some and no tab."""
     for name, packed in (("a.txt", content.encode()), ("a.txt.gz", gzip.compress(content.encode()))):

@@ -8,14 +8,14 @@ import os
 import urllib.error
 import urllib.response
 import zipfile
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import SimpleNamespace
-from typing import Any
 from unittest import mock
 
 import numpy as np
 import pyarrow as pa
 import torch
+from fixed_source import FixedSource
 from logmaking import (
     TIME,
     archive,
@@ -68,7 +68,7 @@ from ranker.sources.tables.base import TableHints
 from ranker.sources.tables.cells import Labels
 from ranker.sources.tables.options import TableOptions
 from ranker.sources.tables.reading import parse_predictions
-from ranker.sources.texts import TextSource, group_labels
+from ranker.sources.texts import group_labels
 from ranker.tasks.base import require_task
 from ranker.tasks.classes import ClassificationTask, require_labels
 from ranker.tasks.metrics import metric_named
@@ -327,30 +327,9 @@ def suite(folder, content):
     return load_suite([str(written(folder / "suite.json", content).parent)])
 
 
-@dataclass(frozen=True)
-class FixedModel(TextSource):
-    """A black box with these answers."""
-
-    answer: Any = None
-
-    def labels(self):
-        """Return the task's labels."""
-        return NLI.labels
-
-    def content(self):
-        """Return what identifies it."""
-        return "weights"
-
-    def probabilities(self, texts):
-        """Return the answer for each text, or raise it."""
-        if isinstance(self.answer, Exception):
-            raise self.answer
-        return [self.answer] * len(texts)
-
-
 def answered(answer):
     """Ask a black box for one answer."""
-    model = FixedModel("bag", answer=answer).open(NLI, Machine(), ResourceCache())
+    model = FixedSource("bag", answer=answer).open(NLI, Machine(), ResourceCache())
     list(model.predict([Example("x", ("A.",), None)], print))
 
 

@@ -34,11 +34,6 @@ def test_each_message_is_short(name, message):
     assert len(f"rank-models: {message}") < MOST or name == "a long path"
 
 
-def many(count, width):
-    """Labels, each of some characters and another."""
-    return [f"{n:05} {'x' * width}" for n in range(count)]
-
-
 def outcome(call, *arguments):
     """Text of a call, or of its error."""
     try:
@@ -66,7 +61,7 @@ HOSTILE = {
 @pytest.mark.parametrize(("count", "width"), [(2, 5_000), (30, 60), (1_500, 12)])
 def test_many_and_long_names_make_no_long_message(kind, count, width):
     """1,500 labels, and labels of 5,000 characters, are a message of a few lines, which begins as ever."""
-    text = outcome(HOSTILE[kind], many(count, width))
+    text = outcome(HOSTILE[kind], [f"{n:05} {'x' * width}" for n in range(count)])
     assert len(f"rank-models: {text}") < MOST, text
     assert text.isprintable()
 

@@ -1,4 +1,4 @@
-"""The words of messages, each whole and once. Other tests look at an error's type and fields."""
+"""The words of messages, each whole and once, as other tests look at an error's type and fields alone."""
 
 import of_inputs
 import of_language_models

@@ -21,28 +21,17 @@ from ranker.tasks.classes import ClassificationTask
 TASK = ClassificationTask("mood", ("bad", "fair", "good"))
 LONG = "the actor saw the old judge near "
 ROWS = {
-    "plain": ("The old doctor saw the actor.",),
-    "other": ("The old doctor saw the judge.",),
-    "word": ("the",),
-    "blank": (" ",),
-    "end inside": ("The actor [SEP] waited near.",),
-    "end": ("the old judge danced [SEP]",),
-    "ends": ("an old actor[SEP][SEP]",),
-    "end alone": ("[SEP]",),
-    "padding inside": ("The [PAD] old actor near",),
-    "padding": ("the old judge danced [PAD]",),
-    "padding around": ("[PAD] the actor [PAD]",),
-    "padding alone": ("[PAD]",),
-    "all special": ("near [CLS] the [MASK] actor [UNK] saw",),
-    "long": (LONG * 20 + "danced",),
-    "very long": ("danced " + LONG * 100 + "because",),
-    "long, ends": (LONG * 10 + "[SEP] [PAD] " + LONG * 10 + "[SEP]",),
-    "pair": ("The old actor", "the judge saw."),
+    "plain": ("The old doctor saw the actor.",), "other": ("The old doctor saw the judge.",), "word": ("the",),
+    "blank": (" ",), "end inside": ("The actor [SEP] waited near.",), "end": ("the old judge danced [SEP]",),
+    "ends": ("an old actor[SEP][SEP]",), "end alone": ("[SEP]",), "padding inside": ("The [PAD] old actor near",),
+    "padding": ("the old judge danced [PAD]",), "padding around": ("[PAD] the actor [PAD]",),
+    "padding alone": ("[PAD]",), "all special": ("near [CLS] the [MASK] actor [UNK] saw",),
+    "long": (LONG * 20 + "danced",), "very long": ("danced " + LONG * 100 + "because",),
+    "long, ends": (LONG * 10 + "[SEP] [PAD] " + LONG * 10 + "[SEP]",), "pair": ("The old actor", "the judge saw."),
     "pair, ends": ("The old actor [SEP]", "the judge [PAD] saw"),
-    "pair, first long": (LONG * 20, "The old [SEP] judge"),
-    "pair, second long": ("a near old", LONG * 20),
+    "pair, first long": (LONG * 20, "The old [SEP] judge"), "pair, second long": ("a near old", LONG * 20),
     "pair, both long": (LONG * 20 + "danced [SEP]", "because " + LONG * 100),
-}
+}  # fmt: skip
 EXAMPLES = [Example(name, segments) for name, segments in ROWS.items()]
 
 SETTINGS = {

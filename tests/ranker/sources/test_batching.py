@@ -71,18 +71,14 @@ def test_work_is_told_of_batch_by_batch():
     assert [call for call in calls if call[1]] == [(2, 1), (3, 3)]
 
 
-def test_duplicates_are_computed_once():
-    """Rows with the same content, of one request or of several, go through the network once."""
+def test_duplicates_in_tokens_and_segments_are_computed_once():
+    """The same tokens in other segments are another input."""
     network = Network()
     requests = [("a", [row(3), row(3), row(3, 1)]), ("b", [row(3, 1), row(3)])]
     answers = dict(forward(network, requests, 100))
     assert network.batches == [(2, 3)]
     assert answers["a"].tolist() == [[3, 0], [3, 0], [6, 0]]
     assert answers["b"].tolist() == [[6, 0], [3, 0]]
-
-
-def test_rows_that_differ_in_segments_only_are_no_duplicates():
-    """The same tokens in other segments are another input."""
     rows = [row(3, 0, np.array(types)) for types in ([0, 0, 1], [0, 1, 1])]
     ((_, logits),) = forward(Network(), [(None, rows)], 100)
     assert logits.tolist() == [[3, 1], [3, 2]]
@@ -114,14 +110,10 @@ def test_out_of_memory_halves_the_budget_and_goes_on(error, caplog):
     ]
 
 
-def test_a_row_that_does_not_fit_is_an_error():
-    """When a batch of one row is too large there is nothing left to halve."""
+def test_a_row_that_does_not_fit_or_has_no_token_is_an_error():
+    """A batch of one row cannot be halved, and nothing cannot be given to a network."""
     with refuses(ModelError, value=8):
         list(forward(Network(memory=7), [(0, [row(8)])], 100))
-
-
-def test_a_row_without_a_token_is_an_error():
-    """There is nothing to give to a network; it is said what to do."""
     with refuses(ModelError, option="hide"):
         list(forward(Network(), [(0, [row(2), row(0)])], 100))
 

@@ -46,19 +46,15 @@ def refusal(model, **options):
 
 
 CODE = [
-    {"attn_implementation": "kernels-community/flash-attn"},
-    {"attn_implementation": "org/kernel@main:name"},
+    {"attn_implementation": "kernels-community/flash-attn"}, {"attn_implementation": "org/kernel@main:name"},
     {"attn_implementation": "flash_attention_2"},
     {"attn_implementation": {"": "sdpa", "text_config": "kernels-community/x"}},
-    {"_attn_implementation": "kernels-community/flash-attn"},
-    {"text_config__attn_implementation": "org/kernel"},
-    {"encoder__inner__attn_implementation": "org/kernel"},
-    {"experts_implementation": "org/kernel"},
-    {"use_kernels": True},
-    {"kernel_config": {"RMSNorm": "org/kernel:RMSNorm"}},
+    {"_attn_implementation": "kernels-community/flash-attn"}, {"text_config__attn_implementation": "org/kernel"},
+    {"encoder__inner__attn_implementation": "org/kernel"}, {"experts_implementation": "org/kernel"},
+    {"use_kernels": True}, {"kernel_config": {"RMSNorm": "org/kernel:RMSNorm"}},
     {"quantization_config": {"quant_method": "eetq"}},
     {"quantization_config": {"quant_method": "mine", "module": "mine.Quantizer"}},
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("values", CODE, ids=map(str, range(len(CODE))))
@@ -110,15 +106,11 @@ def test_an_adapter_imports_nothing(model, tmp_path, values):
 
 TOO_MUCH = [
     ("labels", {"num_labels": 100_000_000, "id2label": None}),
-    ("labels", {"id2label": {str(i): str(i) for i in range(10_001)}}),
-    ("layers", {"num_hidden_layers": 20_000}),
-    ("layers", {"text_config__num_hidden_layers": 20_000}),
-    ("layers", {"n_layer": 20_000}),
-    ("layers", {"block_sizes": [500, 400, 200]}),
-    ("layers", {"num_local_experts": 20_000}),
-    ("vocabulary", {"vocab_size": 1 << 40}),
-    ("vocabulary", {"vocab_size": 1e200}),
-]
+    ("labels", {"id2label": {str(i): str(i) for i in range(10_001)}}), ("layers", {"num_hidden_layers": 20_000}),
+    ("layers", {"text_config__num_hidden_layers": 20_000}), ("layers", {"n_layer": 20_000}),
+    ("layers", {"block_sizes": [500, 400, 200]}), ("layers", {"num_local_experts": 20_000}),
+    ("vocabulary", {"vocab_size": 1 << 40}), ("vocabulary", {"vocab_size": 1e200}),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "values"), TOO_MUCH, ids=[f"{n} {i}" for i, (n, _) in enumerate(TOO_MUCH)])
@@ -138,10 +130,8 @@ def test_a_limit_can_be_raised(model):
     assert Options(False, False, "float32").limits == Limits()
 
 
-def charsmap(longest):
-    """A table of SentencePiece that puts a long text in the place of a character."""
-    return base64.b64encode((4).to_bytes(4, "little") + bytes(4) + b"a\0" + b"b" * longest + b"\0").decode()
-
+CHARSMAP = base64.b64encode((4).to_bytes(4, "little") + bytes(4) + b"a\0" + b"b" * 100_000 + b"\0").decode()
+"""A table of SentencePiece that puts a long text in the place of a character."""
 
 DOUBLE = {"type": "Replace", "pattern": {"String": "a"}, "content": "aa"}
 CLS = {"id": "[CLS]", "ids": [2], "tokens": ["[CLS]"]}
@@ -154,7 +144,7 @@ BOMBS = {
     "one long text": {"normalizer": {**DOUBLE, "content": "a" * 1_000_000}},
     "put everywhere": {"normalizer": {**DOUBLE, "pattern": {"Regex": ""}, "content": "a" * 2_000}},
     "put before": {"normalizer": {"type": "Prepend", "prepend": "a" * 10_000_000}},
-    "a table": {"normalizer": {"type": "Precompiled", "precompiled_charsmap": charsmap(100_000)}},
+    "a table": {"normalizer": {"type": "Precompiled", "precompiled_charsmap": CHARSMAP}},
     "bytes of bytes": {"normalizer": {"type": "Sequence", "normalizers": [{"type": "ByteLevel"}] * 30}},
     "many tokens": {
         "post_processor": {

@@ -385,14 +385,9 @@ def own(folder, name="Own", by=0.0):
 
 
 LAYOUTS = {
-    "plain": (lambda folder: folder, {}),
-    "shards": (sharded, {}),
-    "pickle": (pickled, {"allow_pickle": True}),
-    "link": (linked, {}),
-    "hub": (cached, {}),
-    "adapter": (with_base, {}),
-    "code": (own, {"trust_remote_code": True}),
-}
+    "plain": (lambda folder: folder, {}), "shards": (sharded, {}), "pickle": (pickled, {"allow_pickle": True}),
+    "link": (linked, {}), "hub": (cached, {}), "adapter": (with_base, {}), "code": (own, {"trust_remote_code": True}),
+}  # fmt: skip
 
 
 @pytest.mark.few(3)

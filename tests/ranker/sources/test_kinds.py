@@ -13,6 +13,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from conftest import TASK
+from fixed_source import FixedSource
 from logmaking import choice_row, lm_log
 from refusals import refuses
 
@@ -22,7 +23,6 @@ from ranker.sources import kinds, suites
 from ranker.sources.base import Machine, Needs, ResourceCache, Source, SourceOptions
 from ranker.sources.logs import formats as logs
 from ranker.sources.references import Reference
-from ranker.sources.texts import TextSource
 from ranker.tasks.base import Task
 from ranker.tasks.precomputed import PrecomputedTask
 
@@ -114,11 +114,6 @@ SERVED = {"openai"}
 KINDS = [kind for kind in kinds.BUILTIN if kind not in SERVED]
 
 
-def copied(place, target):
-    """A file or a folder in another place."""
-    return (shutil.copytree if place.is_dir() else shutil.copy)(place, target)
-
-
 def test_every_kind_is_tested(cases):
     """A new kind brings a source of it, and is told by what lies there."""
     assert cases.keys() | SERVED == kinds.BUILTIN.keys()
@@ -164,7 +159,7 @@ def test_identity_is_of_content(cases, kind, tmp_path):
     before = case.source.identity(case.task, Machine(), ResourceCache())
     assert json.loads(json.dumps(before)) == dict(before)
     assert isinstance(before["content"], str)
-    moved = copied(case.place, tmp_path / f"moved-{case.place.name}")
+    moved = (shutil.copytree if case.place.is_dir() else shutil.copy)(case.place, tmp_path / f"moved-{case.place.name}")
     assert source_of(kind, moved).identity(case.task, Machine(), ResourceCache()) == before
     assert replace(case.source, name="other").identity(case.task, Machine(), ResourceCache()) == before
     assert case.source.identity(case.task, Machine("meta", token_budget=7, threads=3), ResourceCache()) == before
@@ -238,33 +233,21 @@ def test_a_package_adds_a_kind(monkeypatch, cases):
     assert [model.name for model in suites.name_models(["x=mine:c"], SourceOptions(), ResourceCache())[1]] == ["x"]
 
 
-class PoliteBox(TextSource):
+class NeedyBox(FixedSource):
     """A black box with needs of its own."""
 
     needs = Needs(secrets=("MOON_KEY",), network=True, at_once=2)
 
-    def labels(self):
-        """Two."""
-        return ("non-entailment", "entailment")
-
-    def content(self):
-        """The name of the source."""
-        return self.name
-
-    def probabilities(self, texts):
-        """Even."""
-        return np.full((len(texts), 2), 0.5)
-
 
 def test_a_suite_may_hold_black_boxes_of_a_package(monkeypatch, tmp_path):
     """Black boxes take the suite's names and families, and say what they need."""
-    kind = SimpleNamespace(claims=bool, sources=lambda reference, options, cache: [PoliteBox(reference.place)])
+    kind = SimpleNamespace(claims=bool, sources=lambda reference, options, cache: [NeedyBox(reference.place)])
     installed(monkeypatch, "mine", lambda: kind)
     models = [{"name": name, "path": f"moon/{name}", "kind": "mine", "family": "moon"} for name in "ab"]
     (tmp_path / "suite.json").write_text(json.dumps({"schema_version": 1, "name": "mine", "models": models}))
     sources = [model.source for model in suites.load([str(tmp_path)]).models]
     assert [(source.name, source.family) for source in sources] == [("a", "moon"), ("b", "moon")]
-    assert sources[0].inspect(ResourceCache()).needs == PoliteBox.needs
+    assert sources[0].inspect(ResourceCache()).needs == NeedyBox.needs
 
 
 def failing():

@@ -27,10 +27,12 @@ def test_case_and_hyphens_do_not_matter(names):
     assert reconcile(dict(enumerate(names)), TASK) == ((1,), (0,))
 
 
-def test_labels_without_names_demand_a_map():
-    """An order is never assumed: the message says what to write."""
+def test_a_map_must_name_every_output():
+    """An order is never assumed: every output must mean something."""
     with refuses(LabelError, value="LABEL_0", place="models/a"):
         reconcile({0: "LABEL_0", 1: "LABEL_1"}, TASK, model="models/a")
+    with refuses(LabelError, value="LABEL_1", place="the model"):
+        reconcile({0: "LABEL_0", 1: "LABEL_1"}, TASK, {"0": "entailment"})
 
 
 @pytest.mark.parametrize("keys", [("0", "1", "2"), ("LABEL_0", "label_1", " 2 ")])
@@ -40,58 +42,36 @@ def test_a_map_names_outputs_by_index_or_label(keys):
     assert reconcile({i: f"LABEL_{i}" for i in range(3)}, TASK, label_map) == ((1, 2), (0,))
 
 
-def test_a_map_of_unnamed_labels_says_nothing_of_named_ones():
-    """One map serves a suite in which some checkpoints have names, and some have none."""
+def test_a_map_of_other_outputs_says_nothing_of_a_checkpoint():
+    """One map serves a suite; one name that is there is a promise that all are."""
     label_map = {"LABEL_0": "entailment", "label_1": "non-entailment"}
     assert reconcile({0: "LABEL_0", 1: "LABEL_1"}, TASK, label_map) == ((1,), (0,))
     assert reconcile({0: "non-entailment", 1: "entailment"}, TASK, label_map) == ((0,), (1,))
     with refuses(LabelError, option="label_map", value="LABEL_2", place="m"):
         reconcile({0: "LABEL_0", 1: "LABEL_1"}, TASK, {**label_map, "LABEL_2": "neutral"}, model="m")
-
-
-def test_a_map_of_other_names_says_nothing_of_a_checkpoint():
-    """Such a map is of another model of the suite; one name that is there is a promise that all are."""
     names = {0: "non-entailment", 1: "entailment"}
     assert reconcile(names, TASK, {"yes": "entailment", "no": "non-entailment"}) == ((0,), (1,))
     with refuses(LabelError, option="label_map", value="no", place="m"):
         reconcile(names, TASK, {"entailment": "entailment", "no": "non-entailment"}, model="m")
 
 
-def test_a_map_may_leave_out_what_the_configuration_names():
-    """A partial map is completed from the configuration, before which it goes."""
+def test_a_partial_map_overrules_no_name_by_an_index():
+    """What a map leaves out the configuration completes, whose names no index in a map turns round."""
     names = {0: "yes", 1: "contradiction", 2: "neutral"}
     assert reconcile(names, TASK, {"yes": "entailment"}) == ((1, 2), (0,))
     assert reconcile(names, TASK, {"yes": "entailment", "neutral": "entailment"}) == ((1,), (0, 2))
-
-
-def test_an_index_does_not_overrule_a_name():
-    """One map serves a whole suite: a model that names its outputs otherwise is not mapped the wrong way round."""
     names = {0: "entailment", 1: "not_entailment"}
     with refuses(LabelError, option="label_map", value="0", place="m"):
         reconcile(names, TASK, {"0": "non-entailment", "1": "entailment"}, model="m")
     assert reconcile(names, TASK, {"0": "entailment", "1": "neutral"}) == ((1,), (0,))
 
 
-def test_a_partial_map_of_labels_without_names_is_not_enough():
-    """Every output must mean something."""
-    with refuses(LabelError, value="LABEL_1", place="the model"):
-        reconcile({0: "LABEL_0", 1: "LABEL_1"}, TASK, {"0": "entailment"})
-
-
-def test_a_name_of_no_class_is_refused():
-    """A label that the task does not know is neither dropped nor guessed."""
+def test_what_is_no_output_or_no_class_is_refused():
+    """No label is guessed, each class needs an output, and keys and values of a map are named with what there is."""
     with refuses(LabelError, value="positive", place="sst"):
         reconcile({0: "positive", 1: "negative"}, TASK, model="sst")
-
-
-def test_a_class_without_an_output_is_refused():
-    """Two names of one class leave the other without an output."""
     with refuses(LabelError, value="entailment", place="m"):
         reconcile({0: "neutral", 1: "contradiction"}, TASK, model="m")
-
-
-def test_a_map_of_what_is_not_there_is_refused():
-    """A key that is no output, or a value that is no class, is named, with what there is."""
     names = {0: "LABEL_0", 1: "LABEL_1"}
     with refuses(LabelError, option="label_map", value="2", allowed=("LABEL_0", "LABEL_1"), place="m"):
         reconcile(names, TASK, {"2": "entailment"}, model="m")
@@ -99,14 +79,10 @@ def test_a_map_of_what_is_not_there_is_refused():
         reconcile(names, TASK, {"1": "entailing"})
 
 
-def test_any_task_will_do():
-    """Nothing is special about two classes, or about NLI."""
+def test_any_task_and_any_spelling_of_a_label_will_do():
+    """Two classes are nothing special, and case, "_", "-" and blanks in a map's keys do not matter."""
     task = ClassificationTask("topic", ("sport", "politics", "art"), {"art": ("culture",)})
     assert reconcile({0: "Culture", 1: "Sport", 2: "Politics"}, task) == ((1,), (2,), (0,))
-
-
-def test_a_key_of_a_map_is_a_label_however_it_is_written():
-    """Case, "_", "-" and blanks do not matter, as in the names of a configuration."""
     names = {0: "not_so", 1: "SO"}
     assert reconcile(names, TASK, {"Not So": "non-entailment", "so": "entailment"}) == ((0,), (1,))
 

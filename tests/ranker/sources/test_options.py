@@ -195,16 +195,10 @@ def test_every_kind_of_ours_has_its_flags():
     assert declared == {CheckpointOptions, EndpointOptions, LMOptions, LogOptions, TableOptions}
 
 
-@pytest.mark.parametrize(
-    ("record", "option", "value"),
-    [
-        (TableOptions, "answers", "words"),
-        (TableOptions, "encoding", "utf-99"),
-        (LogOptions, "scale", (1, 1)),
-        (LogOptions, "errors", "lost"),
-        (TableOptions, "runs", "all"),
-    ],
-)
+@pytest.mark.parametrize(("record", "option", "value"), [
+    (TableOptions, "answers", "words"), (TableOptions, "encoding", "utf-99"), (LogOptions, "scale", (1, 1)),
+    (LogOptions, "errors", "lost"), (TableOptions, "runs", "all"),
+])  # fmt: skip
 def test_what_cannot_be_right_is_refused_when_it_is_said(record, option, value):
     """By the record itself, before a file is read."""
     with refuses(UsageError, option=option, value=value):

@@ -31,13 +31,9 @@ def test_padding_is_bounded(lengths, budget, padding):
     assert len(batches) <= len(list(pack(lengths, budget)))
 
 
-def test_no_more_batches_than_the_budget_demands():
-    """Rows of one length fill batches to the budget."""
+def test_batches_are_as_few_as_the_budget_and_memory_demand():
+    """Rows of one length fill batches to the budget, which is what memory allowed last."""
     assert [len(batch) for batch in pack([4] * 10, 12)] == [3, 3, 3, 1]
-
-
-def test_in_batches_tells_the_budget_in_force():
-    """Rows are packed by what memory allowed last, and the caller learns of it."""
     batches = []
 
     def run(batch):

@@ -63,21 +63,13 @@ def test_a_whole_checkpoint_has_nothing_to_point_out(classifier, name):
     assert classifier(name).notes == ()
 
 
-@pytest.mark.parametrize(
-    ("encoder", "name"),
-    [
-        ("bert", "bert.embeddings.position_ids"),
-        ("distilbert", "distilbert.embeddings.token_type_ids"),
-        ("bert", "cls.predictions.transform.dense.weight"),
-        ("bert", "cls.seq_relationship.bias"),
-        ("roberta", "lm_head.dense.weight"),
-        ("roberta", "roberta.pooler.dense.weight"),
-        ("distilbert", "vocab_transform.weight"),
-        ("electra", "discriminator_predictions.dense.weight"),
-        ("deberta-v3", "mask_predictions.dense.weight"),
-        ("albert", "sop_classifier.classifier.weight"),
-    ],
-)
+@pytest.mark.parametrize(("encoder", "name"), [
+    ("bert", "bert.embeddings.position_ids"), ("distilbert", "distilbert.embeddings.token_type_ids"),
+    ("bert", "cls.predictions.transform.dense.weight"), ("bert", "cls.seq_relationship.bias"),
+    ("roberta", "lm_head.dense.weight"), ("roberta", "roberta.pooler.dense.weight"),
+    ("distilbert", "vocab_transform.weight"), ("electra", "discriminator_predictions.dense.weight"),
+    ("deberta-v3", "mask_predictions.dense.weight"), ("albert", "sop_classifier.classifier.weight"),
+])  # fmt: skip
 def test_what_no_answer_depends_on_is_passed_over(checkpoint, tmp_path, encoder, name):
     """Heads of pre-training, buffers that networks compute, and a pooler that the network has not."""
     assert Classifier.load(with_tensors(tmp_path / "copy", checkpoint(encoder), name), TASK).notes == ()

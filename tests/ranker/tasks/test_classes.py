@@ -142,18 +142,10 @@ def test_logits_that_are_as_far_apart_as_numbers_go():
     assert softmax(logits).tolist() == [[1, 0], [0, 1], [0.5, 0.5]]
 
 
-@pytest.mark.parametrize(
-    ("labels", "cell", "label"),
-    [
-        (("1", "2"), 1.0, "1"),
-        (("1", "2"), "2.0", "2"),
-        (("1", "2"), 0, None),
-        (("False", "N/A"), True, None),
-        (("False", "N/A"), False, "False"),
-        (("False", "True"), 1, "True"),
-        (("bad", "good"), 1, "good"),
-    ],
-)
+@pytest.mark.parametrize(("labels", "cell", "label"), [
+    (("1", "2"), 1.0, "1"), (("1", "2"), "2.0", "2"), (("1", "2"), 0, None), (("False", "N/A"), True, None),
+    (("False", "N/A"), False, "False"), (("False", "True"), 1, "True"), (("bad", "good"), 1, "good"),
+])  # fmt: skip
 def test_a_number_stands_for_a_label_only_where_no_label_is_another_number(labels, cell, label):
     """1.0 is the label 1, and not the second of 1 and 2; true is not the label beside False."""
     task = ClassificationTask("mood", labels)

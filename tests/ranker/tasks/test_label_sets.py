@@ -94,22 +94,12 @@ def test_labels_that_no_row_has_are_wrong():
     )
 
 
-@pytest.mark.parametrize(
-    ("cell", "labels"),
-    [
-        ("joy;love", ("joy", "love")),
-        (" love ; joy ;", ("joy", "love")),
-        ('["love", "joy"]', ("joy", "love")),
-        (["love", "joy"], ("joy", "love")),
-        ({"joy": 1, "love": 0}, ("joy",)),
-        ({"joy": 0.7, "love": 0.69}, ("joy",)),
-        ('{"joy": true, "love": false}', ("joy",)),
-        ("[]", ()),
-        ([], ()),
-        ([3, 1], ("1", "3")),
-        (("JOY", "Love"), ("joy", "love")),
-    ],
-)
+@pytest.mark.parametrize(("cell", "labels"), [
+    ("joy;love", ("joy", "love")), (" love ; joy ;", ("joy", "love")), ('["love", "joy"]', ("joy", "love")),
+    (["love", "joy"], ("joy", "love")), ({"joy": 1, "love": 0}, ("joy",)), ({"joy": 0.7, "love": 0.69}, ("joy",)),
+    ('{"joy": true, "love": false}', ("joy",)), ("[]", ()), ([], ()), ([3, 1], ("1", "3")),
+    (("JOY", "Love"), ("joy", "love")),
+])  # fmt: skip
 def test_forms(cell, labels):
     """Texts with a separator, lists, and objects of truth values or probabilities; names in any case."""
     task = LabelSetTask("moods", separator=";", threshold=0.7, possible=LABELS)
@@ -182,15 +172,10 @@ def write_forms():
         objects = [json.dumps({"id": row, column: {n: int(n in has) for n in NAMES}}) for row, has in sets.items()]
         Path(f"{name}-objects.jsonl").write_text("\n".join(objects))
         Path(f"{name}-probabilities.csv").write_text(indicators(sets, 0.8, 0.1))
-        write_parquet(Path(f"{name}.parquet"), sets, column)
+        table = {"id": [*sets], "text": [f"Text {row}." for row in sets], column: [*sets.values()]}
+        parquet.write_table(pa.table(table), f"{name}.parquet")
     systems = [indicators(SAID[name], before=f"{name}/").splitlines() for name in SAID]
     Path("wide.csv").write_text("\n".join(f"{a},{b.partition(',')[2]}" for a, b in zip(*systems, strict=True)))
-
-
-def write_parquet(path, sets, column):
-    """A table with a column of lists."""
-    texts = [f"Text {row}." for row in sets]
-    parquet.write_table(pa.table({"id": [*sets], "text": texts, column: [*sets.values()]}), path)
 
 
 @pytest.fixture

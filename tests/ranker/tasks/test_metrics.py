@@ -151,19 +151,12 @@ def test_labels_that_are_numbers_stand_for_these():
     assert errors == [[9.0, 0.0, 8.0], [2.0, 0.0, 1.0]]
 
 
-@pytest.mark.parametrize(
-    ("name", "labels", "error", "option", "value"),
-    [
-        ("macrof1", NAMES, UnknownName, "", "macrof1"),
-        ("f1:tow", NAMES, UnknownName, "", "tow"),
-        ("f1:Yes", ("yes", "YES"), UnknownName, "", "Yes"),
-        ("f1", NAMES, UsageError, "metric", "f1"),
-        ("f1", (), UsageError, "metric", "f1"),
-        ("mcc", (), UsageError, "metric", "mcc"),
-        ("mae", ("bad", "good"), UsageError, "metric", "mae"),
-        ("mae", ("1", "nan"), UsageError, "metric", "mae"),
-    ],
-)
+@pytest.mark.parametrize(("name", "labels", "error", "option", "value"), [
+    ("macrof1", NAMES, UnknownName, "", "macrof1"), ("f1:tow", NAMES, UnknownName, "", "tow"),
+    ("f1:Yes", ("yes", "YES"), UnknownName, "", "Yes"), ("f1", NAMES, UsageError, "metric", "f1"),
+    ("f1", (), UsageError, "metric", "f1"), ("mcc", (), UsageError, "metric", "mcc"),
+    ("mae", ("bad", "good"), UsageError, "metric", "mae"), ("mae", ("1", "nan"), UsageError, "metric", "mae"),
+])  # fmt: skip
 def test_what_cannot_be_is_refused(name, labels, error, option, value):
     """An unknown name, and a metric that these labels do not have."""
     with refuses(error, option=option, value=value):

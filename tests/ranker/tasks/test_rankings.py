@@ -151,15 +151,11 @@ def test_a_query_without_grades_is_counted(folder, rank_models):
     assert "20 rows are only in the file" in " ".join(out.split())
 
 
-def test_records_by_id_stay_records(folder):
-    """Objects with the same keys are rows with these columns, numbers or not."""
+def test_records_and_texts_with_a_score_stay_rows(folder):
+    """Objects with the same keys, and texts with a score, are rows with these columns."""
     for second in ('{"score": 0.7, "loss": 0.5}', '{"score": 0.7}'):
         Path("records.json").write_text(f'{{"r1": {{"score": 0.5, "loss": 1.0}}, "r2": {second}}}')
         assert {*read_columns(Path("records.json")).cells} == {"id", "score", "loss"}
-
-
-def test_texts_with_a_score_stay_rows(folder):
-    """A document may be a text, and its score a label: queries stand once there, and names have no blanks."""
     for rows in ("1,A dog ran.,0.5\n2,A cat sat.,0.7\n2,A hen sat.,0.2\n", "1,Lovely,0.5\n2,Dull,0.7\n"):
         Path("texts.csv").write_text(f"id,document,score\n{rows}")
         assert {*read_columns(Path("texts.csv")).cells} == {"id", "document", "score"}

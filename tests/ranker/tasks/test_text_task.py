@@ -117,18 +117,14 @@ def test_a_text_of_other_letters_has_no_rouge():
     assert TextTask("text").outcome("!?", ("!?",)) == 0.0
 
 
-def test_an_empty_answer_is_wrong_and_where_no_answer_is_right_it_is_right():
-    """A text of nothing scores 0; a question without an answer takes nothing but that."""
+def test_an_empty_answer_is_right_where_there_is_none():
+    """A reference of articles and signs alone is dropped, as in SQuAD's official script."""
     assert TextTask("text").judged_by("chrf").outcome(" ", ("a",)) == 0.0
     task = SpanTask("spans")
     rows = [Example("1", ("Who?", "A dog ran."), ()), Example("2", ("Who?", "A dog ran."), ("dog",))]
     assert task.outcomes(task.predictions([None, None]), rows).tolist() == [1.0, 0.0]
     assert task.outcomes(task.predictions(["dog", ""]), rows).tolist() == [0.0, 0.0]
     assert normalise("") == ""
-
-
-def test_a_reference_of_articles_and_signs_alone_says_that_there_is_no_answer():
-    """As in SQuAD's official script: it is dropped, and if none is left only an empty answer is right."""
     task = SpanTask("spans")
     passage, empty = ("Which?", "A dog ran, the ..."), ("the", "...")
     rows = [Example("1", passage, empty), Example("2", passage, empty), Example("3", passage, ("dog", "..."))]
@@ -139,18 +135,11 @@ def test_a_reference_of_articles_and_signs_alone_says_that_there_is_no_answer():
     assert SCORES["token-f1"]("the", "a") == 1.0
 
 
-@pytest.mark.parametrize(
-    ("cell", "references"),
-    [
-        ("A dog.", ("A dog.",)),
-        (["A dog.", "Dogs.", "A dog."], ("A dog.", "Dogs.")),
-        ('["A dog.", "Dogs."]', ("A dog.", "Dogs.")),
-        ({"text": ["dog"], "answer_start": [2]}, ("dog",)),
-        ([{"text": "dog", "answer_start": 2}], ("dog",)),
-        ("[sic] dogs", ("[sic] dogs",)),
-        (12, ("12",)),
-    ],
-)
+@pytest.mark.parametrize(("cell", "references"), [
+    ("A dog.", ("A dog.",)), (["A dog.", "Dogs.", "A dog."], ("A dog.", "Dogs.")),
+    ('["A dog.", "Dogs."]', ("A dog.", "Dogs.")), ({"text": ["dog"], "answer_start": [2]}, ("dog",)),
+    ([{"text": "dog", "answer_start": 2}], ("dog",)), ("[sic] dogs", ("[sic] dogs",)), (12, ("12",)),
+])  # fmt: skip
 def test_references_are_read_from_cells_of_many_kinds(cell, references):
     """A text, lists, JSON, and SQuAD's objects."""
     assert TextTask("text").target_of(cell) == references
@@ -211,8 +200,8 @@ def test_squad_files_are_rows_and_their_predictions_answers(tmp_path):
     assert [model.outcome for model in exact.decision.models] == [1.0, 0.0]
 
 
-def test_a_question_of_squad_without_answers_has_no_label(tmp_path):
-    """The key is not there, so nothing says that there is no answer; the row is left out, and counted."""
+def test_a_question_of_squad_needs_its_parts(tmp_path):
+    """Without answers it is left out and counted; another part that lacks is named in one line."""
     questions = [*SQUAD["data"][0]["paragraphs"][0]["qas"], {"id": "q4", "question": "When?"}]
     file = tmp_path / "dev.json"
     file.write_text(json.dumps({"data": [{"paragraphs": [{"context": "A dog ran to New York.", "qas": questions}]}]}))
@@ -222,10 +211,14 @@ def test_a_question_of_squad_without_answers_has_no_label(tmp_path):
     file.write_text(json.dumps({"data": [{"paragraphs": [{"context": "A dog ran.", "qas": questions[3:]}]}]}))
     with refuses(DataError, option="answers", place=file):
         labelled(file, SpanTask("spans"))
+    path = tmp_path / "dev.json"
+    path.write_text(json.dumps({"data": [{"paragraphs": [{"context": "A dog ran.", "qas": [{"id": "1"}]}]}]}))
+    with refuses(DataError, place=f"{path}, article 1"):
+        labelled(path, SpanTask("spans"))
 
 
-def test_several_columns_are_several_references(tmp_path):
-    """As test sets with more than one reference have; an empty one is none, and a row without any is left out."""
+def test_references_that_are_empty_are_none(tmp_path):
+    """Several columns are several references, a row without any is left out, and a file of such is refused."""
     rows = [
         {"id": "a", "dialogue": "A: Hi.", "summary1": "They meet.", "summary2": "A greets."},
         {"id": "b", "dialogue": "B: Bye.", "summary1": "", "summary2": "B leaves."},
@@ -234,17 +227,6 @@ def test_several_columns_are_several_references(tmp_path):
     read_rows = labelled(rows, TextTask("text"), columns={"label": ["summary1", "summary2"]})
     assert [row.target for row in read_rows.examples] == [("They meet.", "A greets."), ("B leaves.",)]
     assert any("1 row" in note for note in read_rows.notes)
-
-
-def test_words_for_nothing_are_texts_here(tmp_path):
-    """A reference "None" is a text, and so is an answer."""
-    cells = [{"text": "Who?", "reference": "None"}, {"text": "Who else?", "reference": "Ann"}]
-    rows = labelled(cells, TextTask("text"))
-    assert [row.target for row in rows.examples] == [("None",), ("Ann",)]
-
-
-def test_a_row_without_a_reference_is_left_out_and_counted(tmp_path):
-    """In JSON lines an empty list is none; a file without any is refused."""
     path = tmp_path / "rows.jsonl"
     path.write_text('{"text": "a", "references": ["b"]}\n{"text": "c", "references": []}\n')
     rows = labelled(path, TextTask("text"))
@@ -255,12 +237,11 @@ def test_a_row_without_a_reference_is_left_out_and_counted(tmp_path):
         labelled(path, TextTask("text"))
 
 
-def test_a_question_of_squad_without_its_parts_is_refused(tmp_path):
-    """The message names the part, in one line."""
-    path = tmp_path / "dev.json"
-    path.write_text(json.dumps({"data": [{"paragraphs": [{"context": "A dog ran.", "qas": [{"id": "1"}]}]}]}))
-    with refuses(DataError, place=f"{path}, article 1"):
-        labelled(path, SpanTask("spans"))
+def test_words_for_nothing_are_texts_here(tmp_path):
+    """A reference "None" is a text, and so is an answer."""
+    cells = [{"text": "Who?", "reference": "None"}, {"text": "Who else?", "reference": "Ann"}]
+    rows = labelled(cells, TextTask("text"))
+    assert [row.target for row in rows.examples] == [("None",), ("Ann",)]
 
 
 def test_an_answer_that_copies_a_whole_text_stays_an_answer(tmp_path):

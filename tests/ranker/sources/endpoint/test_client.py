@@ -32,7 +32,7 @@ def ask(client, prompt="a row", expected=None, **fields):
 
 
 def test_a_reply_is_kept_and_not_asked_again(tmp_path):
-    """The second client of the same journal sends nothing, and a third of another round does."""
+    """A second client sends nothing, one of another round does, and one that is offline raises for others."""
     with serving() as server:
         first = ask(client_of(server, Journal(tmp_path)))
         again = client_of(server, Journal(tmp_path))
@@ -40,18 +40,12 @@ def test_a_reply_is_kept_and_not_asked_again(tmp_path):
         assert len(server.requests) == 1
         again.ask("m", "/completions", BODY, "later round")
         assert len(server.requests) == 2
-
-
-def test_offline_only_what_is_kept_can_be_had(tmp_path):
-    """A client that may send nothing raises where a reply is not in the journal."""
-    with serving() as server:
-        ask(client_of(server, Journal(tmp_path)))
         offline = client_of(server, Journal(tmp_path))
         offline.offline = True
         ask(offline)
         with pytest.raises(NotKept):
             ask(offline, "another row")
-        assert len(server.requests) == 1
+        assert len(server.requests) == 2
 
 
 @pytest.mark.parametrize("wrong", ["429", "429 0", "500", "503", "cut", "junk", "408"])
@@ -257,11 +251,11 @@ def test_a_share_counts_tokens_as_the_server_does():
     """Requests wait for those in flight, which may need less than their most; then the share is spent."""
     with serving() as server:
         client, share = client_of(server, concurrency=4), Share(6, 400)
-        asked = in_order(
+        replies = in_order(
             client, lambda n: client.ask("m", "/completions", {**BODY, "prompt": f"row {n}"}, "", share=share), range(7)
         )
         with pytest.raises(RowError, match="the model's share of the budget is spent") as failed:
-            list(asked)
+            list(replies)
         assert failed.value.spent
         assert share == Share(0, 400 - sum(len(tokens_of(body["prompt"])) + 1 for _, body, _ in server.requests))
         assert len(server.requests) == 6
@@ -289,8 +283,8 @@ def test_what_was_in_flight_is_kept_when_the_caller_stops():
         ask(client, "a row after that")
 
 
-def test_the_key_comes_from_the_environment_and_is_in_no_message(monkeypatch, tmp_path):
-    """A server that quotes it is quoted without it, and the journal has no trace of it."""
+def test_the_key_is_in_no_message(monkeypatch, tmp_path):
+    """A server that quotes it, in any escapes, is quoted without it, and the journal has no trace of it."""
     monkeypatch.setenv("A_KEY", "sk-secret-1")
     with serving(key="sk-secret-2") as server:
         with pytest.raises(ServerError) as refused:
@@ -301,6 +295,10 @@ def test_the_key_comes_from_the_environment_and_is_in_no_message(monkeypatch, tm
         ask(client_of(server, Journal(tmp_path), key_name="A_KEY"))
     assert not any(b"sk-secret" in file.read_bytes() for file in tmp_path.iterdir())
     assert "sk-secret" not in repr(client_of("http://127.0.0.1:9/v1", key_name="A_KEY"))
+    monkeypatch.setenv("A_KEY", "sk-abc/def+ghi")
+    with serving(wrong=deque(["leak"])) as server, pytest.raises(ServerError) as refused:
+        ask(client_of(server, Journal(tmp_path), key_name="A_KEY"), "another row")
+    assert "bad key: Bearer ***" in str(refused.value)
 
 
 @pytest.mark.parametrize(("value", "expected"), [
@@ -384,14 +382,6 @@ def test_a_sentinel_is_no_log_probability():
     assert (hidden.text, hidden.tokens) == ("", ())
 
 
-def test_a_key_is_found_however_it_is_escaped(monkeypatch, tmp_path):
-    """JSON may write each character by its number."""
-    monkeypatch.setenv("A_KEY", "sk-abc/def+ghi")
-    with serving(wrong=deque(["leak"])) as server, pytest.raises(ServerError) as refused:
-        ask(client_of(server, Journal(tmp_path), key_name="A_KEY"))
-    assert "bad key: Bearer ***" in str(refused.value)
-
-
 def test_halves_of_characters_are_kept_as_they_are_escaped(monkeypatch, tmp_path):
     """A reply with one can be kept, though no encoding has it."""
     monkeypatch.setenv("A_KEY", "sk-abc")
@@ -401,16 +391,12 @@ def test_halves_of_characters_are_kept_as_they_are_escaped(monkeypatch, tmp_path
     assert Journal(tmp_path).reply("a") == (200, '{"text": "\\ud800 ***"}')
 
 
-def test_a_server_that_counts_nothing_is_not_believed():
-    """The most that a request can have counts instead."""
+def test_counts_and_pauses_that_are_none_are_not_believed():
+    """The most that a request can have counts, and usual pauses are made instead of nan or negative ones."""
     with serving(zeros=True) as server:
         client = client_of(server, max_tokens=1_000)
         with pytest.raises(ServerError, match="the budget of the run is spent, after 2 requests"):
             list(in_order(client, lambda n: ask(client, f"row {n} " + "word " * 20), range(10)))
-
-
-def test_a_pause_that_is_none_is_ignored():
-    """Of not a number; one below zero is none, and the usual pauses are made."""
     with serving(wrong=deque(["429 nan", "429 -5"])) as server:
         assert ask(client_of(server)).text
 

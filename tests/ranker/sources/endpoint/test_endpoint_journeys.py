@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -47,11 +48,6 @@ def run(server, *options, **environment):
                           env={**os.environ, **environment})  # fmt: skip
 
 
-def all_files(folder):
-    """Every file below a folder, with its content."""
-    return {file: file.read_bytes() for file in folder.rglob("*") if file.is_file()}
-
-
 @pytest.mark.more
 def test_the_key_is_nowhere(folder):
     """Neither in a file, a log, a report or an error of a run, nor in the words of any process."""
@@ -74,7 +70,8 @@ def test_the_key_is_nowhere(folder):
         assert wrong.returncode == 2
         assert "Incorrect API key provided: Bearer ***; the key is missing or wrong" in wrong.stderr
     assert server.requests[0][2]["Authorization"] == f"Bearer {KEY}"
-    texts = [*map(str.encode, (*outputs, wrong.stdout, wrong.stderr)), *all_files(folder).values(), *command_lines]
+    files = [file.read_bytes() for file in folder.rglob("*") if file.is_file()]
+    texts = [*map(str.encode, (*outputs, wrong.stdout, wrong.stderr)), *files, *command_lines]
     assert len(command_lines) > 20
     assert not any(KEY.encode() in text or b"sk-wrong-one" in text for text in texts)
 
@@ -102,9 +99,7 @@ def test_a_run_that_is_killed_loses_nothing(folder):
         uninterrupted = json.loads(run(server).stdout)
         names = set(server.rows())
         assert len(names) == len(server.rows()) == 60
-    for file in Path("store").rglob("*"):
-        if file.is_file():
-            file.unlink()
+    shutil.rmtree("store")
     with serving(delay=0.03) as server:
         for _ in range(2):
             before = len(server.rows())

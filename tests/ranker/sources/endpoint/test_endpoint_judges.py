@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -56,9 +57,7 @@ def test_a_judge_that_is_killed_goes_on(folder):
         names = set(server.rows("Row"))
         assert len(names) == len(server.rows("Row")) == 30
     assert [judge["name"] for judge in uninterrupted["judges"]] == ["gpt"]
-    for file in Path("store").rglob("*"):
-        if file.is_file():
-            file.unlink()
+    shutil.rmtree("store")
     with serving(delay=0.03) as server:
         words = command(server, "--concurrency", 2)
         process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)

@@ -59,15 +59,11 @@ def test_a_server_that_counts_no_tokens_has_no_usage(tmp_path, abilities):
     assert usage_of(tmp_path, **abilities)[0] is None
 
 
-def test_rows_that_were_not_asked_are_unknown(tmp_path):
-    """Requests of such rows are in no journal, and are not sent."""
+def test_only_rows_that_were_asked_and_read_are_known(tmp_path, monkeypatch):
+    """Requests of others are in no journal, and not sent; of many rows some are read, evenly spread."""
     new_row = replace(EXAMPLES[0], segments=("A row about nothing.",))
     usage, _ = usage_of(tmp_path, examples=[new_row, EXAMPLES[1]])
     assert np.isnan(usage.amounts[0]).tolist() == [True, False]
-
-
-def test_of_many_rows_some_are_read(tmp_path, monkeypatch):
-    """Evenly spread, so that they stand for all."""
     monkeypatch.setattr(scoring, "MOST_READ", 2)
     usage, _ = usage_of(tmp_path)
     assert np.isnan(usage.amounts[0]).tolist() == [False, True, True, False]

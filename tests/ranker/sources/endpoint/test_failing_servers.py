@@ -16,6 +16,7 @@ from functools import partial
 import httpx2
 import numpy as np
 import pytest
+from fixed_source import FixedSource
 from servers import Handler, Server, serving
 
 from factors.types import Example
@@ -36,7 +37,6 @@ from ranker.sources.endpoint.options import EndpointOptions
 from ranker.sources.lm.prompts import Prompt
 from ranker.sources.references import Reference
 from ranker.sources.suites import Model
-from ranker.sources.texts import TextSource
 from ranker.tasks.base import ANSWERED
 from ranker.tasks.classes import ClassificationTask
 
@@ -300,27 +300,11 @@ def test_a_journal_that_cannot_be_used_leaves_out_models_behind_servers_alone(se
     """The file is damaged, and other models need no journal."""
     monkeypatch.setattr(kind, "Journal", Journal)
     (tmp_path / FILE).write_bytes(b"no database" * 1_000)
-    models = InspectedModels((*models_of(server.urls("rows")[-1]).unpinned, Model(LocalModel("polite"))))
+    models = InspectedModels((*models_of(server.urls("rows")[-1]).unpinned, Model(FixedSource("polite", MOOD.labels))))
     runtime = Runtime(executor=Serial(), store=Store(tmp_path))
     answers, failures = run_models(models, MOOD, [(Request(EXAMPLES),)] * 2, runtime)
     assert list(answers) == ["polite"]
     assert re.fullmatch(r".*responses.sqlite3 cannot be used: file is not a database", failures["m0"])
-
-
-class LocalModel(TextSource):
-    """A model in this process."""
-
-    def labels(self):
-        """Labels of the task."""
-        return MOOD.labels
-
-    def content(self):
-        """Version of the model."""
-        return "1"
-
-    def probabilities(self, texts):
-        """The same for all texts."""
-        return [[0.2, 0.8] for _ in texts]
 
 
 @pytest.mark.parametrize(("urls", "refused"), [
@@ -330,7 +314,7 @@ def test_a_wrong_address_is_refused_at_once_only_if_no_other_model_is_left(serve
     """Else it is left out later, and is not asked again for that."""
     addresses = {"dead": "http://127.0.0.1:9/v1", "well": server.urls("rows")[-1]}
     models = models_of(*[addresses[url] for url in urls if url in addresses])
-    unpinned = (*models.unpinned, *([Model(LocalModel("polite"))] if "polite" in urls else []))
+    unpinned = (*models.unpinned, *([Model(FixedSource("polite", MOOD.labels))] if "polite" in urls else []))
     if refused:
         with pytest.raises(UsageError, match="127.0.0.1:9 cannot be reached"):
             check_connected(unpinned, models.cache)

@@ -118,7 +118,7 @@ def test_a_refusal_stops_all_and_then_one_is_sent():
 
 
 def test_the_pause_doubles_as_long_as_nothing_is_answered():
-    """A server that says no time has pauses of half a second, one, two ...; a reply begins anew."""
+    """Half a second, one, two ..., not for each request in flight; a reply begins anew."""
     clock = SteppedClock()
     pace = pace_of(clock)
     times = limited(pace, *[TooMany("429", None)] * 8)
@@ -128,10 +128,6 @@ def test_the_pause_doubles_as_long_as_nothing_is_answered():
         pace.answered({})
     times = limited(pace, *[TooMany("429", None)] * 2)
     assert times[1] - times[0] == pytest.approx(0.5, abs=0.3)
-
-
-def test_requests_that_were_in_flight_together_are_one_refusal():
-    """The pause does not double with each."""
     pace = pace_of(SteppedClock())
     turns = [pace.turn(NEVER) for _ in range(4)]
     for turn in turns:

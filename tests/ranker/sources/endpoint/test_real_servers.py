@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import make_lm
 
 from factors.types import Example
 from ranker.sources.base import Machine, ResourceCache, SourceOptions
@@ -111,8 +112,8 @@ def test_llama_cpp_answers_as_the_same_model_here():
 
 def test_a_server_without_log_probabilities_gives_hard_labels(tmp_path):
     """`transformers serve` ignores what it does not have, in both forms."""
-    port = free_port()
-    words = [sys.executable, "-m", "transformers.cli.transformers", "serve", str(model_folder(tmp_path))]
+    port, folder = free_port(), make_lm(tmp_path / "lm", max_position_embeddings=512)  # with a chat template
+    words = [sys.executable, "-m", "transformers.cli.transformers", "serve", str(folder)]
     words += ["--port", str(port)]
     with started(words, port, "/health"):
         cache = ResourceCache()
@@ -122,13 +123,6 @@ def test_a_server_without_log_probabilities_gives_hard_labels(tmp_path):
             (block,) = model.predict(EXAMPLES[:3])
             assert len(block) == 3
         assert [notes[0] for _, notes in cache.noted.values()] == [ServerWriter.note] * 2
-
-
-def model_folder(folder):
-    """A tiny model with a chat template."""
-    from conftest import make_lm
-
-    return make_lm(folder / "lm", max_position_embeddings=512)
 
 
 def test_a_run_outlives_its_server(tmp_path):

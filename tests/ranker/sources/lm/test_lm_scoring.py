@@ -28,9 +28,8 @@ DECODERS = ("llama", "gemma", "gpt2")
 DEFAULTS = LMOptions()
 LONG = "Judge whether the second sentence follows from the first one, and say so in one word."
 WORDS = {"entailment": ("The doctor", "actor"), "neutral": ("judge",), "contradiction": ("an old judge",)}
-PROMPT = Prompt(
-    "{premise} because {hypothesis} ", ("premise", "hypothesis"), name="because", instruction=LONG, verbalizers=WORDS
-)
+PROMPT = Prompt(name="because", segments=("premise", "hypothesis"), template="{premise} because {hypothesis} ",
+                instruction=LONG, verbalizers=WORDS)  # fmt: skip
 EXAMPLES = [
     Example("1", ("The doctor saw the actor.", "An actor waited."), 1),
     Example("2", ("The old judge danced near the doctor.", "the judge believed"), 0),

@@ -42,21 +42,11 @@ def test_a_file_is_read_whole(tmp_path):
     assert dict(prompt.verbalizers) == {"entailment": ("Yes", "yes"), "non-entailment": ("No",)}
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("{hypothesis}", "it"),
-        ("{hypothesis}", "{hypothesis} {hypothesis}"),
-        ("{hypothesis}", "{hypothesis} {label}"),
-        ("{hypothesis}", "{hypothesis!r}"),
-        ("{hypothesis}", "{hypothesis"),
-        ("template", "tempalte"),
-        ('"No"', '[""]'),
-        ("shots = 2", "shots = -1"),
-        ("shots = 2", 'shots = "two"'),
-        ("content-free", "free"),
-    ],
-)
+@pytest.mark.parametrize(("old", "new"), [
+    ("{hypothesis}", "it"), ("{hypothesis}", "{hypothesis} {hypothesis}"), ("{hypothesis}", "{hypothesis} {label}"),
+    ("{hypothesis}", "{hypothesis!r}"), ("{hypothesis}", "{hypothesis"), ("template", "tempalte"), ('"No"', '[""]'),
+    ("shots = 2", "shots = -1"), ("shots = 2", 'shots = "two"'), ("content-free", "free"),
+])  # fmt: skip
 def test_a_file_that_is_wrong(tmp_path, old, new):
     """One line names the file: a missing, repeated or unknown segment, a wrong key or value."""
     file = tmp_path / "a.toml"
@@ -84,7 +74,7 @@ def test_prompts_are_found_by_name_file_and_folder(tmp_path):
 
 
 def test_every_embedded_task_has_several_prompts():
-    """Prompts have words for all of a task's labels, and are for rows with as many texts."""
+    """Prompts can be read, have words for all of a task's labels, and are for rows with as many texts."""
     sets = {"hans-sub": "nli", "hans-con": "nli", "hans-lex": "nli", "paws": "paraphrase"}
     for name in ("hans-sub", "hans-con", "hans-lex", "paws", "msgs-verb", "msgs-morph", "msgs-adject"):
         dataset = load(name)
@@ -94,10 +84,6 @@ def test_every_embedded_task_has_several_prompts():
             assert {dataset.task.index(label) for label in prompt.words(dataset.task)} == {0, 1}
             around = frame(prompt, len(dataset.examples[0].segments), chat=lambda turns: turns[-1]["content"])
             assert len(around.literals) >= 2
-
-
-def test_every_built_in_prompt_can_be_read():
-    """Files, names and sets."""
     for name, file in builtin().items():
         assert read(file).name == name.partition("/")[2]
 
@@ -127,8 +113,8 @@ def test_a_prompt_for_any_rows():
     assert frame(prompt, 2, "good, bad").text(("a", "b"))[0] == "a\nb\n(good, bad): "
 
 
-def test_a_chat_without_a_system_message():
-    """The instruction goes before the first question if a template refuses the system's message."""
+def test_a_chat_fits_the_template_of_its_model():
+    """An instruction may go before the first question, but texts of a row must be found."""
 
     def chat(messages):
         if messages[0]["role"] == "system":
@@ -138,10 +124,6 @@ def test_a_chat_without_a_system_message():
     prompt = Prompt(template="Is it {text}? ", instruction="Say yes or no.", chat=True, separator=" ")
     text = frame(prompt, 1, demonstrations=[(("red",), "yes")], chat=chat).text(("blue",))[0]
     assert text == "<user>Say yes or no. Is it red?<assistant>yes<user>Is it blue?"
-
-
-def test_a_chat_template_that_changes_texts():
-    """Such a template is refused: the texts of a row could not be found in it."""
     with refuses(ModelError, place="the prompt p"):
         frame(Prompt(name="p", template="{text}", chat=True), 1, chat=lambda messages: "nothing")
 

@@ -72,16 +72,10 @@ def test_what_is_written_is_that_of_a_loop_without_cache(lm, kind, budget):
 
 
 @pytest.mark.few(3)
-@pytest.mark.parametrize(
-    ("kind", "changes", "calls"),
-    [
-        ("llama", {}, [3]),
-        ("gemma", {"sliding_window": 240}, [3]),
-        ("gemma", {"sliding_window": 64}, [1, 1, 1]),
-        ("gpt2", {}, [3]),
-        ("t5", {}, [3]),
-    ],
-)
+@pytest.mark.parametrize(("kind", "changes", "calls"), [
+    ("llama", {}, [3]), ("gemma", {"sliding_window": 240}, [3]), ("gemma", {"sliding_window": 64}, [1, 1, 1]),
+    ("gpt2", {}, [3]), ("t5", {}, [3]),
+])  # fmt: skip
 def test_rows_of_many_lengths_are_written_at_once(tmp_path, kind, changes, calls):
     """One call of `generate` for all, unless tokens see only those near them; each row's text is that of it alone."""
     model = opened(make_lm(tmp_path / "lm", kind, seed=7, **changes), SpanTask("spans"))
@@ -160,18 +154,10 @@ def test_judged_answers_cannot_be_written(lm):
         opened(lm(), PrecomputedTask("judged", "score"))
 
 
-@pytest.mark.parametrize(
-    ("text", "label"),
-    [
-        ("Yes.", "yes"),
-        ("  yes, because", "yes"),
-        ('"No"', "no"),
-        ("not at all", "never"),
-        ("yesterday", None),
-        ("", None),
-        ("The answer is yes", None),
-    ],
-)
+@pytest.mark.parametrize(("text", "label"), [
+    ("Yes.", "yes"), ("  yes, because", "yes"), ('"No"', "no"), ("not at all", "never"), ("yesterday", None),
+    ("", None), ("The answer is yes", None),
+])  # fmt: skip
 def test_a_label_is_what_a_text_begins_with(text, label):
     """Case, blanks and quotes do not matter; the longest word counts; a word that only begins another does not."""
     assert label_in(text, {"yes": ("Yes",), "no": ("No",), "never": ("Not at all",)}) == label

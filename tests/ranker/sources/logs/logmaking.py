@@ -17,31 +17,22 @@ TIME = "2026-01-02T03-04-05.678901"
 def choice_row(number, doc, target, likelihoods, choices=(" no", " yes"), prompt="Is it?", **fields):
     """A row of lm-evaluation-harness that asks for one of several choices; acc is left to the caller."""
     return {
-        "doc_id": number,
-        "doc": doc,
-        "target": target,
+        "doc_id": number, "doc": doc, "target": target,
         "arguments": {f"gen_args_{i}": {"arg_0": prompt, "arg_1": text} for i, text in enumerate(choices)},
         "resps": [[[str(value), "False"]] for value in likelihoods],
-        "filtered_resps": [[str(value), "False"] for value in likelihoods],
-        "filter": "none",
-        "metrics": [key for key in fields if key not in ("filter", "metrics", "doc_hash", "target_hash")],
-        **fields,
-    }
+        "filtered_resps": [[str(value), "False"] for value in likelihoods], "filter": "none",
+        "metrics": [key for key in fields if key not in ("filter", "metrics", "doc_hash", "target_hash")], **fields,
+    }  # fmt: skip
 
 
 def written_row(number, doc, target, wrote, left, filter="none", **metrics):
     """A row of lm-evaluation-harness whose model was asked to write: what it wrote, and what a filter left of it."""
     filter_fields = {} if filter is None else {"filter": filter, "metrics": list(metrics)}
     return {
-        "doc_id": number,
-        "doc": doc,
-        "target": target,
-        "arguments": {"gen_args_0": {"arg_0": "Is it?", "arg_1": {"until": ["\n"]}}},
-        "resps": [[wrote]],
-        "filtered_resps": [left],
-        **filter_fields,
-        **metrics,
-    }
+        "doc_id": number, "doc": doc, "target": target,
+        "arguments": {"gen_args_0": {"arg_0": "Is it?", "arg_1": {"until": ["\n"]}}}, "resps": [[wrote]],
+        "filtered_resps": [left], **filter_fields, **metrics,
+    }  # fmt: skip
 
 
 def refused(path, **choice):
@@ -84,18 +75,11 @@ def results(folder, task="small", time=TIME, config=None, higher=None, name=None
 def sample(identity, value, epoch=1, scorer="match", answer="yes", **fields):
     """A sample of Inspect with one score; `scores` replaces it."""
     return {
-        "id": identity,
-        "epoch": epoch,
-        "input": f"Is {identity} so?",
-        "choices": None,
-        "target": "yes",
+        "id": identity, "epoch": epoch, "input": f"Is {identity} so?", "choices": None, "target": "yes",
         "messages": [{"role": "user", "content": f"Is {identity} so?"}, {"role": "assistant", "content": "It is."}],
         "output": {"choices": [{"message": {"role": "assistant", "content": "It is."}}], "completion": "It is."},
-        "scores": {scorer: {"value": value, "answer": answer}},
-        "metadata": {},
-        "error": None,
-        **fields,
-    }
+        "scores": {scorer: {"value": value, "answer": answer}}, "metadata": {}, "error": None, **fields,
+    }  # fmt: skip
 
 
 def header(status="success", epochs=1, ids=None, metrics=None, scorer="match", **fields):

@@ -20,13 +20,14 @@ ROW = choice_row(0, {"text": "a b"}, "1", (-3, -1), acc=1.0)
 LINE = json.dumps(ROW).encode()
 GOOD = [part("header.json", header()), part(named(sample(1, "C")), sample(1, "C"))]
 JSONL, EVAL, JSON = f"samples_small_{TIME}.jsonl", "log.eval", "log.json"
+NAME = "samples/2_epoch_1.json"
 MEMORY = 200 << 20
 
 
 def with_part(**faults):
     """A good archive with one sample whose part is false."""
     content = faults.pop("content", sample(2, "C"))
-    return archive([*GOOD, part(faults.pop("name", "samples/2_epoch_1.json"), content, **faults)])
+    return archive([*GOOD, part(faults.pop("name", NAME), content, **faults)])
 
 
 def changed(content, place, by):
@@ -50,7 +51,7 @@ def row(**fields):
     return json.dumps({**ROW, **fields}).encode()
 
 
-NESTED, PART = b"[" * 100_000, ", part 'samples/2_epoch_1.json'"
+NESTED, BOMB, PART = b"[" * 100_000, b" " * (100 << 20), f", part '{NAME}'"
 END = len(archive(GOOD)) - 22
 ZIP64 = struct.pack("<4sLQL", b"PK\6\7", 0, 2**63, 1)
 ZIP64 += struct.pack("<4s4H2LH", b"PK\5\6", *(0xFFFF,) * 4, *(0xFFFFFFFF,) * 2, 0)
@@ -106,8 +107,8 @@ BROKEN = {
     "a cut archive": (EVAL, archive(GOOD)[:END], "", ""),
     "a list of parts that is cut": (EVAL, archive(GOOD)[: END - 60] + archive(GOOD)[END:], "", ""),
     "too many parts": (EVAL, archive(GOOD, count=9), "", ""),
-    "a list elsewhere": (EVAL, archive(GOOD, at=7), "", ""),
-    "a list beyond the end": (EVAL, archive(GOOD, at=0xFFFFFFF0), "", ""),
+    "a list elsewhere": (EVAL, archive(GOOD, place=7), "", ""),
+    "a list beyond the end": (EVAL, archive(GOOD, place=0xFFFFFFF0), "", ""),
     "a huge list": (EVAL, archive(GOOD, listed=0xFFFFFFF0), "limits.directory", ", its list of parts"),
     "zip64 far away": (EVAL, archive(GOOD)[:END] + ZIP64, "limits.directory", ", its list of parts"),
     "wrong checksum": (EVAL, with_part(checksum=1), "", PART),
@@ -116,14 +117,14 @@ BROKEN = {
     "size too small, zstd": (EVAL, with_part(size=5), "", PART),
     "size too large, zstd": (EVAL, with_part(size=9999), "", PART),
     "size too small, stored": (EVAL, with_part(size=5, method=0), "", PART),
-    "noise for zstd": (EVAL, archive([*GOOD, ("samples/2_epoch_1.json", b"noise", 93, 9, 1, 0)]), "", PART),
-    "noise for deflate": (EVAL, archive([*GOOD, ("samples/2_epoch_1.json", b"noise", 8, 9, 1, 0)]), "", PART),
-    "an unknown method": (EVAL, archive([*GOOD, ("samples/2_epoch_1.json", b"noise", 14, 9, 1, 0)]), "", PART),
+    "noise for zstd": (EVAL, archive([*GOOD, (NAME, b"noise", 93, 9, 1, 0)]), "", PART),
+    "noise for deflate": (EVAL, archive([*GOOD, (NAME, b"noise", 8, 9, 1, 0)]), "", PART),
+    "an unknown method": (EVAL, archive([*GOOD, (NAME, b"noise", 14, 9, 1, 0)]), "", PART),
     "encrypted": (EVAL, with_part(flags=1), "", PART),
-    "a bomb": (EVAL, with_part(content=b" " * (100 << 20)), "limits.ratio", PART),
-    "a deflated bomb": (EVAL, with_part(content=b" " * (100 << 20), method=8), "limits.ratio", PART),
-    "a bomb that lies": (EVAL, with_part(content=b" " * (100 << 20), method=8, size=900), "", PART),
-    "a zstd bomb that lies": (EVAL, with_part(content=b" " * (100 << 20), size=900), "", PART),
+    "a bomb": (EVAL, with_part(content=BOMB), "limits.ratio", PART),
+    "a deflated bomb": (EVAL, with_part(content=BOMB, method=8), "limits.ratio", PART),
+    "a bomb that lies": (EVAL, with_part(content=BOMB, method=8, size=900), "", PART),
+    "a zstd bomb that lies": (EVAL, with_part(content=BOMB, size=900), "", PART),
     "a large part": (EVAL, with_part(size=0xFFFFFFF0), "limits.log_part", PART),
     "a header that is none": (EVAL, archive([part("header.json", b"[1]"), GOOD[1]]), "", ""),
     "a header that is cut": (EVAL, archive([part("header.json", b'{"eval":'), GOOD[1]]), "", ", part 'header.json'"),

@@ -84,13 +84,15 @@ def test_a_score_counts_as_a_number(path, value, expected):
     assert log.state.tolist() == [NO_ANSWER if value == "N" else ANSWERED]
 
 
-def test_what_failed_or_is_not_scored_is_not_known(path):
-    """An error, NaN and null are no zeros."""
+def test_what_is_not_scored_is_not_known(path):
+    """An error, NaN, null and a part that is not there are no zeros."""
     failed = sample(2, 0, scores={}, error={"message": "broken"})
     log = read_log(eval_log(path, [sample(1, "C"), failed, sample(3, NAN), sample(4, None), sample(5, 0, scores=None)]))
     np.testing.assert_array_equal(log.outcomes, [1, NAN, NAN, NAN, NAN])
     assert log.state.tolist() == [ANSWERED] + [ERROR] * 4
     assert log.counts.tolist() == [1, 0, 0, 0, 0]
+    log = read_log(eval_log(path, [sample(1, {"a": 1}), sample(2, {"a": None}), sample(3, {}), sample(4, NAN)]))
+    np.testing.assert_array_equal(log.outcomes, [1, NAN, NAN, NAN])
 
 
 MARKED = {"author": "x", "reason": "broken tool", "timestamp": "2026-01-01T00:00:00+00:00"}
@@ -155,12 +157,6 @@ def test_one_of_several_scorers_has_to_be_named(path):
         log = read_log(path, LogSelection(**choice))
         assert (log.scorer, log.metric, log.outcomes.tolist()) == ("judge", "tone", [3])
     assert read_log(path, LogSelection(scorer="list.1")).outcomes.tolist() == [0]
-
-
-def test_a_part_that_a_sample_lacks_is_not_known(path):
-    """Not zero."""
-    log = read_log(eval_log(path, [sample(1, {"a": 1}), sample(2, {"a": None}), sample(3, {}), sample(4, NAN)]))
-    np.testing.assert_array_equal(log.outcomes, [1, NAN, NAN, NAN])
 
 
 def test_values_that_are_no_numbers_are_no_scores(path):
@@ -229,15 +225,11 @@ def test_a_sample_in_pieces_is_read(path):
     assert (log.keys, log.clusters, log.prompt_hashes) == (("a/b",), ("p1",), ("",))
 
 
-def test_of_parts_of_one_name_the_last_counts(path):
-    """A sample that was run again replaces the first."""
+def test_answers_that_repeat_count_once_or_are_refused(path):
+    """A later part replaces one of its name; in one text, or under two names, nothing tells which counts."""
     log = read_log(eval_log(path, [sample(1, "I"), sample(2, "C"), sample(1, "C")]))
     assert log.outcomes.tolist() == [1, 1]
     assert log.notes == ("1 samples occur in the archive more than once; the last of each counts.",)
-
-
-def test_two_answers_to_one_sample_are_refused(path):
-    """In one text there is no last one, and two parts of different names are two answers."""
     twice = [sample("a", "I"), sample("a", "C")]
     assert refused(json_log(path.with_suffix(".json"), twice)) == ("", "a", ())
     second = part("samples/b_epoch_1.json", sample("a", "C"))
@@ -267,45 +259,29 @@ def chosen(*rows):
 
 
 def test_choices_are_labels_in_whatever_order(path):
-    """A letter means the choice that stands there in its own row."""
+    """A letter means the choice that stands there in its own row; labels keep an order that all have."""
     log = read_log(eval_log(path, chosen(("yn", "A", "A", "C"), ("ny", "A", "B", "I"), ("yn", "B", "", "I"))))
     assert log.labels == ("n", "y")
     assert log.truth.tolist() == [1, 0, 0]
     assert log.answers.tolist() == [1, 1, -1]
     assert log.state.tolist() == [ANSWERED, ANSWERED, NO_ANSWER]
-
-
-def test_choices_of_one_order_keep_it(path):
-    """As a task lists them."""
     assert read_log(eval_log(path, chosen(("yn", "A", "A", "C"), ("yn", "B", "B", "C")))).labels == ("y", "n")
 
 
-@pytest.mark.parametrize(
-    ("target", "answer", "truth", "label"),
-    [
-        (["A"], "A", 0, 0),
-        ("A,B", "A, B", -1, -1),
-        (["A", "B"], "B", -1, 1),
-        (" B", " B ", 1, 1),
-        ("maybe", "maybe", 2, 2),
-        ("D", "Z", -1, -1),
-        ("", "abc", -1, -1),
-    ],
-)
+@pytest.mark.parametrize(("target", "answer", "truth", "label"), [
+    (["A"], "A", 0, 0), ("A,B", "A, B", -1, -1), (["A", "B"], "B", -1, 1), (" B", " B ", 1, 1),
+    ("maybe", "maybe", 2, 2), ("D", "Z", -1, -1), ("", "abc", -1, -1),
+])  # fmt: skip
 def test_a_target_is_letters_or_a_text(path, target, answer, truth, label):
     """Blanks do not matter; several right choices are no label."""
     log = read_log(eval_log(path, chosen((("yes", "no", "maybe"), target, answer, 0.5))))
     assert (log.labels, log.truth.tolist(), log.answers.tolist()) == (("yes", "no", "maybe"), [truth], [label])
 
 
-def test_different_choices_are_no_labels(path):
-    """Nor are choices of which two are equal."""
+def test_choices_without_a_meaning_are_no_labels(path):
+    """Choices that differ, are equal, or contradict the score are no labels."""
     assert read_log(eval_log(path, chosen(("ab", "A", "A", "C"), ("cd", "A", "A", "C")))).labels == ()
     assert read_log(eval_log(path, chosen(("aa", "A", "A", "C")))).labels == ()
-
-
-def test_labels_that_tell_something_else_than_the_score_are_left_out(path):
-    """The score is what counts."""
     log = read_log(eval_log(path, chosen(("yn", "A", "A", "I"), ("yn", "B", "B", "C"))))
     assert (log.labels, log.outcomes.tolist()) == ((), [0, 1])
     assert "Labels are left out: in 1 samples" in log.notes[0]

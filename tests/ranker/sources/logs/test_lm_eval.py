@@ -75,8 +75,8 @@ def test_rows_are_known_by_what_they_ask_and_never_by_their_number(tmp_path):
     assert first.keys == tuple(reversed(second.keys))
 
 
-def test_the_hash_of_the_log_is_the_key(tmp_path):
-    """Hashes of the log stand as they are."""
+def test_hashes_are_those_of_the_program(tmp_path):
+    """A log without hashes gets those of later versions, so that both can be joined."""
     rows = [
         {**row, "doc_hash": f"h{n}", "prompt_hash": f"p{n}", "target_hash": f"t{n}"} for n, row in enumerate(choices())
     ]
@@ -84,10 +84,6 @@ def test_the_hash_of_the_log_is_the_key(tmp_path):
     assert log.keys == ("h0", "h1", "h2")
     assert log.prompt_hashes == ("p0", "p1", "p2")
     assert log.target_hashes == ("t0", "t1", "t2")
-
-
-def test_a_log_without_hashes_has_those_that_the_program_would_have_written(tmp_path):
-    """Logs of before and after 0.4.3 can be joined."""
     log = read_log(lm_log(tmp_path, choices()))
     text = json.dumps(DOCS[0], indent=2, ensure_ascii=False)
     assert log.keys[0] == hashlib.sha256(text.encode()).hexdigest()
@@ -166,17 +162,13 @@ def test_acc_norm_is_read_where_choices_differ_in_length(tmp_path):
     assert any("differ in length" in note for note in log.notes)
 
 
-def test_acc_is_read_where_choices_are_of_one_length(tmp_path):
-    """Then both are the same."""
+def test_acc_is_read_as_its_choices_demand(tmp_path):
+    """For choices of one length acc is read; one that is asked for comes with the labels that it compares."""
     rows = [{**row, "metrics": ["acc", "acc_norm"], "acc_norm": row["acc"]} for row in choices()]
     rows = [{**row, "arguments": choice_row(0, {}, 0, (0, 0), (" no", " ja"))["arguments"]} for row in rows]
     log = read_log(lm_log(tmp_path, rows))
     assert log.metric == "acc"
     assert any("one length" in note for note in log.notes)
-
-
-def test_a_metric_can_be_asked_for(tmp_path):
-    """The other one of two, with the labels that it compares."""
     log = read_log(lm_log(tmp_path, unequal()), LogSelection(metric="acc"))
     assert log.outcomes.tolist() == [0, 1, 0]
     assert log.answers.tolist() == [0, 0, 0]
@@ -215,10 +207,12 @@ def test_pairs_of_labels_are_read_by_whether_they_agree(tmp_path):
     assert refused(lm_log(tmp_path, alone)) == ("metric", None, ())
 
 
-def test_numbers_written_as_text_are_numbers(tmp_path):
-    """NumPy's own numbers and truths are written so."""
+def test_numbers_are_read_as_they_are_written(tmp_path):
+    """NumPy's numbers and truths are texts, and points of a judge are for callers to scale."""
     rows = [{**row, "acc": text} for row, text in zip(choices(), ("1.0", "False", "True"), strict=True)]
     assert read_log(lm_log(tmp_path, rows)).outcomes.tolist() == [1, 0, 1]
+    rows = [{**row, "exact_match": value} for row, value in zip(answers("yes", "no", "x"), (7, -2.5, 0), strict=True)]
+    assert read_log(lm_log(tmp_path, rows)).outcomes.tolist() == [7, -2.5, 0]
 
 
 def test_a_log_without_metrics_is_refused(tmp_path):
@@ -283,8 +277,8 @@ def test_equal_texts_are_no_second_answers(tmp_path):
     assert any("2 rows repeat the question of an earlier row" in note for note in log.notes)
 
 
-def test_no_answer_is_wrong_and_no_error(tmp_path):
-    """[invalid], null and nothing are asked for and not given; a metric that is not there is not known."""
+def test_no_answer_is_wrong_and_right_silence_an_answer(tmp_path):
+    """[invalid], null and nothing were not given; a metric that is not there is not known."""
     rows = answers("yes", "[invalid]", "")
     rows.append(written_row(3, {"text": "more"}, "yes", "yes", None, exact_match=0.0))
     rows.append(written_row(4, {"text": "even more"}, "yes", "yes", "[invalid]", exact_match=None))
@@ -293,18 +287,8 @@ def test_no_answer_is_wrong_and_no_error(tmp_path):
     assert log.state.tolist() == [ANSWERED] + [NO_ANSWER] * 4 + [ERROR]
     np.testing.assert_array_equal(log.outcomes, [1, 0, 0, 0, 0, np.nan])
     assert log.counts.tolist() == [1, 1, 1, 1, 1, 0]
-
-
-def test_silence_that_is_right_is_an_answer(tmp_path):
-    """A question that has no answer is answered by none."""
     rows = [written_row(0, DOCS[0], "", "", "", exact_match=1.0)]
     assert read_log(lm_log(tmp_path, rows)).state.tolist() == [ANSWERED]
-
-
-def test_scores_outside_of_0_to_1_stay_as_they_are(tmp_path):
-    """A judge's points are for callers to scale."""
-    rows = [{**row, "exact_match": value} for row, value in zip(answers("yes", "no", "x"), (7, -2.5, 0), strict=True)]
-    assert read_log(lm_log(tmp_path, rows)).outcomes.tolist() == [7, -2.5, 0]
 
 
 def test_clusters_are_a_field_of_the_documents(tmp_path):
@@ -315,25 +299,21 @@ def test_clusters_are_a_field_of_the_documents(tmp_path):
     assert refused(path, cluster="kin") == ("cluster", "kin", ("text", "kind"))
 
 
-def test_choices_that_differ_from_row_to_row_are_no_labels(tmp_path):
-    """Outcomes stand, and there is no label to tell."""
+def test_choices_without_a_meaning_are_no_labels(tmp_path):
+    """Outcomes stand if choices differ from row to row, or contradict the metric."""
     rows = choices()
     rows[0]["arguments"]["gen_args_0"]["arg_1"] = " Paris"
     log = read_log(lm_log(tmp_path, rows))
     assert (log.labels, log.scores) == ((), None)
     assert log.answers.tolist() == log.truth.tolist() == [-1] * 3
     assert log.outcomes.tolist() == [1, 0, 1]
-
-
-def test_labels_that_tell_something_else_than_the_metric_are_left_out(tmp_path):
-    """The metric is what counts."""
     log = read_log(lm_log(tmp_path, [{**row, "acc": 1 - row["acc"]} for row in choices()]))
     assert log.labels == ()
     assert any("Labels are left out: on 3 rows" in note for note in log.notes)
 
 
-def test_requests_for_mutual_information_are_no_choices(tmp_path):
-    """Each choice is asked for once more, after an empty prompt."""
+def test_requests_that_are_no_choices_are_passed_over(tmp_path):
+    """Each choice may be asked for once more, after an empty prompt; one continuation alone is an outcome."""
     rows = []
     twice = choice_row(0, {}, 0, (-9, -9), prompt="")
     requests = {f"gen_args_{2 + i}": request for i, request in enumerate(twice["arguments"].values())}
@@ -343,10 +323,6 @@ def test_requests_for_mutual_information_are_no_choices(tmp_path):
     log = read_log(lm_log(tmp_path, rows))
     assert log.scores.shape == (3, 2)
     assert log.answers.tolist() == [1, 1, 0]
-
-
-def test_one_likelihood_is_no_choice(tmp_path):
-    """A row may ask for one continuation only: an outcome, and no labels."""
     rows = [choice_row(n, doc, "x", (-1.5,), choices=(" x",), acc=1.0) for n, doc in enumerate(DOCS)]
     log = read_log(lm_log(tmp_path, rows))
     assert (log.labels, log.state.tolist()) == ((), [ANSWERED] * 3)

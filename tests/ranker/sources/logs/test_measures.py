@@ -19,15 +19,11 @@ from ranker.sources.suites import load
 GOOD, BAD = [-1.0, -2.0, -3.0, -2.0] * 5, [-4.0, -2.5, -6.0, -5.0] * 5
 
 
-def likelihood_rows(values, metric="perplexity"):
-    """Rows of a task that asks how likely a text is."""
-    filtered = [[str(value), "False"] for value in values]
-    return [written_row(n, {"q": n}, "x", "x", filtered[n], **{metric: value}) for n, value in enumerate(values)]
-
-
 def likelihood_log(folder, values, metric="perplexity", recorded=None, higher=False, **config):
     """A log of such a task, with the results beside it."""
-    path = lm_log(folder, likelihood_rows(values, metric))
+    filtered = [[str(value), "False"] for value in values]
+    rows = [written_row(n, {"q": n}, "x", "x", filtered[n], **{metric: value}) for n, value in enumerate(values)]
+    path = lm_log(folder, rows)
     recorded = math.exp(-np.mean(values)) if recorded is None else recorded
     results(folder, higher={metric: higher}, results={"small": {f"{metric},none": recorded}}, **config)
     return path

@@ -49,14 +49,10 @@ def test_logs_of_lm_eval_are_judged_by_a_metric_of_texts(tmp_path, metrics):
     assert (ranking.decision.rows[0].label, ranking.decision.rows[0].predicted["poor"]) == ("The big dog", "dog")
 
 
-def test_a_recorded_metric_of_that_name_goes_first(tmp_path):
-    """The log's own number is what its user quotes."""
+def test_a_recorded_metric_goes_first_and_one_of_all_rows_will_do(tmp_path):
+    """Users quote the log's own number; BLEU of the corpus is no mean."""
     ranking = decide(inspect_references(lm_logs(tmp_path, chrf=0.5), options(metric="chrf")))
     assert [model.outcome for model in ranking.decision.models] == [0.5, 0.5]
-
-
-def test_a_metric_of_all_rows_together_judges_texts_as_well(tmp_path):
-    """BLEU of the corpus, which is no mean."""
     ranking = decide(inspect_references(lm_logs(tmp_path), options(metric="bleu")))
     assert ranking.decision.metric == "bleu"
 

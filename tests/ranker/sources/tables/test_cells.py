@@ -62,17 +62,13 @@ def test_a_number_is_no_place_among_labels_that_are_numbers(tmp_path, labels, ce
     assert model.predicted.tolist() == [0, 0]
 
 
-def test_a_label_map(tmp_path):
-    """Several names for one label, and numbers that are counted in another order."""
+def test_a_label_map_is_read_and_checked(tmp_path):
+    """Several names may stand for one label, and no name for two; numbers may be counted otherwise."""
     model = understood(
         tmp_path / "a.csv", csv(["id", "prediction"], ["a", "bad"], ["b", "0"], ["c", "LABEL_0"], ["d", "1"]),
         label_map=parse_label_map("bad, awful = negative; 0 = positive; 1 = negative"),
     ).models[0]  # fmt: skip
     assert said_by(model) == ["negative", "positive", "positive", "negative"]
-
-
-def test_a_label_map_is_checked():
-    """Refusals are of its form, its labels, and a name that stands for two of them."""
     assert parse_label_map("") == {}
     for wrong in ("a", "a=", "=b", "a,,b=c"):
         with refuses(UsageError, option="label_map"):
@@ -83,10 +79,20 @@ def test_a_label_map_is_checked():
         Labels(TASK, {"x": "postive"})
 
 
-def test_numbers_are_said(tmp_path):
-    """Nobody can see in the file which labels numbers stand for."""
+def test_numbers_say_of_which_labels_they_are(tmp_path):
+    """Nobody can see in the file which label 0 stands for; names, and labels that are numbers, say it."""
     model = understood(tmp_path / "a.csv", csv(["id", "prediction"], ["a", 0], ["b", 1])).models[0]
     assert model.notes == ("the numbers in 'prediction' are labels: 0 is negative, 1 is positive",)
+    scores = np.array([[0.25, 0.75], [0.5, 0.5]])
+    counted = "the numbers of 'predictions/0' and 'predictions/1' are labels: 0 is negative, 1 is positive"
+    assert counted in understood(tmp_path / "a.npy", scores).models[0].notes
+    with_names = csv(["id", "LABEL_0", "LABEL_1"], ["a", 0.25, 0.75], ["b", 0.5, 0.5])
+    expected = "the numbers of 'LABEL_0' and 'LABEL_1' are labels: 0 is negative, 1 is positive"
+    assert expected in understood(tmp_path / "a.csv", with_names).models[0].notes
+    table = csv(["id", "negative", "positive"], ["a", 0.25, 0.75], ["b", 0.5, 0.5])
+    for file, content, task in (("b.csv", table, TASK), ("b.npy", scores, ClassificationTask("own", ("0", "1")))):
+        notes = understood(tmp_path / file, content, task).models[0].notes
+        assert not any("are labels" in note for note in notes)
 
 
 def test_probabilities_may_be_rounded(tmp_path):
@@ -103,20 +109,6 @@ def test_probabilities_may_be_rounded(tmp_path):
     assert np.allclose(model.probs[0], np.array(rounded) / 0.99, atol=1e-12)
 
 
-def test_scores_that_are_counted_say_of_which_labels_they_are(tmp_path):
-    """Nobody can see in the file which label 0 stands for; names, and labels that are numbers, say it."""
-    scores = np.array([[0.25, 0.75], [0.5, 0.5]])
-    counted = "the numbers of 'predictions/0' and 'predictions/1' are labels: 0 is negative, 1 is positive"
-    assert counted in understood(tmp_path / "a.npy", scores).models[0].notes
-    with_names = csv(["id", "LABEL_0", "LABEL_1"], ["a", 0.25, 0.75], ["b", 0.5, 0.5])
-    expected = "the numbers of 'LABEL_0' and 'LABEL_1' are labels: 0 is negative, 1 is positive"
-    assert expected in understood(tmp_path / "a.csv", with_names).models[0].notes
-    table = csv(["id", "negative", "positive"], ["a", 0.25, 0.75], ["b", 0.5, 0.5])
-    for file, content, task in (("b.csv", table, TASK), ("b.npy", scores, ClassificationTask("own", ("0", "1")))):
-        notes = understood(tmp_path / file, content, task).models[0].notes
-        assert not any("are labels" in note for note in notes)
-
-
 def test_probabilities_of_zero_and_one_are_hard(tmp_path):
     """Such probabilities are labels, in another form."""
     model = understood(tmp_path / "a.csv", csv(["negative", "positive"], [0, 1], [1, 0])).models[0]
@@ -124,12 +116,15 @@ def test_probabilities_of_zero_and_one_are_hard(tmp_path):
     assert understood(tmp_path / "b.csv", csv(["prediction"], ["good"])).models[0].hard
 
 
-def test_logits(tmp_path):
-    """Anything finite that is no probability; by softmax."""
+def test_logits_may_be_stated(tmp_path):
+    """Finite numbers that are no probabilities go through the softmax, and so do those that are said to be logits."""
     scores = np.array([[1.5, -0.5], [100.0, 1000.0], [-1e9, 1e9]])
     model = understood(tmp_path / "a.csv", csv(["negative", "positive"], *scores)).models[0]
     assert model.kind == "logits"
     assert np.allclose(model.probs, softmax(scores), atol=1e-12)
+    content = csv(["negative", "positive"], [0.5, 0.1], [0.9, 0.9])
+    model = understood(tmp_path / "a.csv", content, answers="logits").models[0]
+    assert np.allclose(model.probs, softmax(np.array([[0.5, 0.1], [0.9, 0.9]])))
 
 
 def test_log_likelihoods_are_never_checked_for_adding_up(tmp_path):
@@ -139,13 +134,6 @@ def test_log_likelihoods_are_never_checked_for_adding_up(tmp_path):
     assert model.kind == "log-likelihoods"
     assert np.allclose(model.probs, softmax(scores), atol=1e-12)
     assert "log-likelihoods are converted to probabilities by softmax; these are not calibrated" in model.notes
-
-
-def test_what_is_said_holds(tmp_path):
-    """Numbers from 0 to 1 that are said to be logits go through the softmax, and need not add up."""
-    content = csv(["negative", "positive"], [0.5, 0.1], [0.9, 0.9])
-    model = understood(tmp_path / "a.csv", content, answers="logits").models[0]
-    assert np.allclose(model.probs, softmax(np.array([[0.5, 0.1], [0.9, 0.9]])))
 
 
 def test_nan_in_a_score_is_an_error(tmp_path):
@@ -207,7 +195,7 @@ def test_fewer_scores_than_labels_are_no_answer(tmp_path):
         understood(file, csv(["m/entailment", "m/neutral"], [0.75, 0.25]), NLI)
 
 
-def test_outcomes(tmp_path):
+def test_outcomes_need_no_task(tmp_path):
     """Outcomes are numbers from 0 to 1, and truth values; nothing is known of what is empty."""
     content = csv(["id", "a", "b"], ["x", 1, "true"], ["y", 0.5, "False"], ["z", "", "[invalid]"])
     first, second = understood(tmp_path / "a.csv", content, answers="outcomes").models
@@ -218,10 +206,6 @@ def test_outcomes(tmp_path):
     assert (first.probs, first.classes) == (None, 0)
     with pytest.raises(ValueError, match="what was right, and not what was said"):
         first.predicted  # noqa: B018
-
-
-def test_outcomes_need_no_task(tmp_path):
-    """And the rows of their file are rows, without a truth."""
     parsed = understood(tmp_path / "a.csv", csv(["id", "m", "n"], ["x", 1, 0], ["y", 0, 1]), None, answers="outcomes")
     assert parsed.bundled_rows.ids == ("x", "y")
     assert parsed.bundled_rows.truth.tolist() == [-1, -1]

@@ -23,19 +23,11 @@ def test_by_id_in_any_order(tmp_path):
     )
 
 
-@pytest.mark.parametrize(
-    ("file", "rows", "same"),
-    [
-        ([7, 8], ["7", "8"], True),
-        ([7.0, 8.0], ["7", "8"], True),
-        (["7.0", "8.0"], ["7", "8"], True),
-        ([7, 8], ["7.0", "8.0"], True),
-        ([" 7", "8 "], ["7", "8"], True),
-        (["7.0", "8.1"], ["7", "8"], False),
-        (["07", "08"], ["7", "8"], False),
-        (["A", "B"], ["a", "b"], False),
-    ],
-)
+@pytest.mark.parametrize(("file", "rows", "same"), [
+    ([7, 8], ["7", "8"], True), ([7.0, 8.0], ["7", "8"], True), (["7.0", "8.0"], ["7", "8"], True),
+    ([7, 8], ["7.0", "8.0"], True), ([" 7", "8 "], ["7", "8"], True), (["7.0", "8.1"], ["7", "8"], False),
+    (["07", "08"], ["7", "8"], False), (["A", "B"], ["a", "b"], False),
+])  # fmt: skip
 def test_ids_are_compared_as_texts(tmp_path, file, rows, same):
     """Numbers as they are written; ".0" is no part of a whole number where all ids end in it; "07" is not "7"."""
     content = [{"id": name, "prediction": "good"} for name in file]
@@ -85,11 +77,14 @@ def test_rows_without_ids_are_joined_by_no_number(tmp_path):
         answers(tmp_path / "d.csv", csv("id,prediction", "1,good", "0,good", "3,good", "2,good"), rows=rows)
 
 
-def test_rows_of_the_file_itself_are_where_they_were(tmp_path):
-    """Whatever order they are asked about in, and however few."""
+def test_numbers_of_rows_are_places_in_the_whole_file(tmp_path):
+    """Rows may be asked about in any order; numbers in a file of other rows may be those of another file."""
     rows = RequestedRows(None, (), places=(2, 0))
     joined = answers(tmp_path / "a.csv", csv("prediction", "good", "good", "negative"), rows=rows)
     assert said_by(joined.models[0]) == ["negative", "positive"]
+    with refuses(DataError, place=tmp_path / "a.csv"):
+        rows = RequestedRows(("a", "b", "c"), ())
+        answers(tmp_path / "a.csv", csv("index,prediction", "0,good", "1,good"), rows=rows)
 
 
 def test_what_ids_leave_out_is_an_assumption(tmp_path):
@@ -100,21 +95,17 @@ def test_what_ids_leave_out_is_an_assumption(tmp_path):
         assert [note for note in joined.notes if isinstance(note, Assumption)] == expected
 
 
-def test_numbers_of_some_rows_tell_nothing(tmp_path):
-    """Such numbers may be those of another file, since the rows have other ids."""
-    with refuses(DataError, place=tmp_path / "a.csv"):
-        rows = RequestedRows(("a", "b", "c"), ())
-        answers(tmp_path / "a.csv", csv("index,prediction", "0,good", "1,good"), rows=rows)
-
-
-def test_by_order_where_all_texts_agree(tmp_path):
-    """White space does not matter; repeated texts are no trouble."""
+def test_texts_join_in_order_or_by_themselves(tmp_path):
+    """White space does not matter, and as many rows, even one in its place, are no order."""
     rows = RequestedRows(("1", "2", "3"), (("Same.",), ("Same.",), ("An other\none.",)))
     content = csv("text,prediction", "Same.,good", "Same.,negative", "An  other one.,")
     joined = answers(tmp_path / "a.csv", content, rows=rows)
     assert (joined_by(joined), differing(joined)) == ("order", 0)
     assert said_by(joined.models[0]) == ["positive", "negative", "no answer"]
     assert joined.notes == ("rows are joined by their order, and all texts agree",)
+    lines = ["Lovely.,good", "Poor.,negative", "Dull.,negative", "Fine.,"]
+    joined = answers(tmp_path / "a.csv", csv("text,prediction", *lines))
+    assert (joined_by(joined), joined.places.tolist()) == ("text", [0, 2, 3, 1])
 
 
 def test_rows_whose_text_differs_are_counted(tmp_path):
@@ -129,13 +120,6 @@ def test_rows_whose_text_differs_are_counted(tmp_path):
     assert (joined_by(joined), differing(joined)) == ("id", 2)
 
 
-def test_by_text_where_the_order_is_another(tmp_path):
-    """As many rows, and even one in its place, are no order."""
-    lines = ["Lovely.,good", "Poor.,negative", "Dull.,negative", "Fine.,"]
-    joined = answers(tmp_path / "a.csv", csv("text,prediction", *lines))
-    assert (joined_by(joined), joined.places.tolist()) == ("text", [0, 2, 3, 1])
-
-
 def test_texts_that_repeat_as_often_are_joined_in_order(tmp_path):
     """One that is more or less often on one side is not joined: which answer is whose is not known."""
     rows = RequestedRows(tuple("abcdef"), tuple((text,) for text in ("x", "y", "x", "z", "y", "w")))
@@ -146,14 +130,10 @@ def test_texts_that_repeat_as_often_are_joined_in_order(tmp_path):
     assert "1 row has a text that is not as often in the file, so the answer is ambiguous" in joined.notes
 
 
-def test_ids_of_another_file_give_way_to_texts(tmp_path):
-    """Rows that were numbered anew are known by their texts."""
+def test_texts_join_rows_whose_ids_are_of_another_file(tmp_path):
+    """Rows that were numbered anew are known by their texts, and one text of a pair is enough."""
     joined = answers(tmp_path / "a.csv", csv("id,text,prediction", "x1,Dull.,negative", "x2,Lovely.,good"))
     assert (joined_by(joined), joined.places.tolist()) == ("text", [1, 0, -1, -1])
-
-
-def test_one_text_of_a_pair_is_enough(tmp_path):
-    """The file has the hypotheses only."""
     rows = RequestedRows(("1", "2"), (("A dog ran.", "It ran."), ("A dog ran.", "It sat.")))
     joined = answers(tmp_path / "a.csv", csv("hyp,prediction", "It sat.,good", "It ran.,negative"), rows=rows)
     assert said_by(joined.models[0]) == ["negative", "positive"]

@@ -14,18 +14,10 @@ def trial(test, name="openai:a", latency=250, cost=0.002, tokens=None, **fields)
     """A test, in the layout of version 0.118 of promptfoo."""
     response = {"output": "yes", "cached": False, "tokenUsage": tokens or {"prompt": 30, "completion": 4, "total": 34}}
     return {
-        "testIdx": test,
-        "promptIdx": 0,
-        "provider": {"id": name, "label": ""},
-        "vars": {"q": f"Question {test}?"},
-        "success": True,
-        "score": 1,
-        "failureReason": 0,
-        "latencyMs": latency,
-        "cost": cost,
-        "response": response,
+        "testIdx": test, "promptIdx": 0, "provider": {"id": name, "label": ""}, "vars": {"q": f"Question {test}?"},
+        "success": True, "score": 1, "failureReason": 0, "latencyMs": latency, "cost": cost, "response": response,
         **fields,
-    }
+    }  # fmt: skip
 
 
 def results(*trials):

@@ -48,14 +48,14 @@ def question(path, content, **options):
 
 def test_answers_that_no_task_reads_are_shown_as_they_are_written(tmp_path):
     """Which column holds them, and which of several runs; rows of others than a run's are none of its."""
-    _, asked = question(tmp_path / "a.csv", "id,first,second\na,Oh.,Ah.\nb,Eh.,\n", answers="values")
-    assert [(reading.answer, reading.preview) for reading in asked.readings] == [
+    _, error = question(tmp_path / "a.csv", "id,first,second\na,Oh.,Ah.\nb,Eh.,\n", answers="values")
+    assert [(reading.answer, reading.preview) for reading in error.readings] == [
         ("`prediction=first`", ("first: 2 rows, values", "a: Oh.", "b: Eh.")),
         ("`prediction=second`", ("second: 2 rows, values", "a: Ah.", "b: no answer")),
     ]
     runs = "id,seed,output\na,1,Oh.\na,2,Ah.\nb,1,Eh.\n"
-    _, asked = question(tmp_path / "a.csv", runs, answers="values", runs="mean")
-    assert [(reading.answer, reading.preview) for reading in asked.readings] == [
+    _, error = question(tmp_path / "a.csv", runs, answers="values", runs="mean")
+    assert [(reading.answer, reading.preview) for reading in error.readings] == [
         ("`runs=newest`", ("a: 2 rows, values", "a: Ah.", "b: not asked")),
         ("`runs=each`", ("a@1, a@2: 2 rows, values", "a: a@1 Oh., a@2 Ah.", "b: a@1 Eh., a@2 not asked")),
     ]
@@ -65,10 +65,10 @@ def test_answers_that_no_task_reads_are_shown_as_they_are_written(tmp_path):
 def test_each_way_to_read_a_file_is_shown_as_it_is_read(tmp_path, case):
     """The options of a reading are those of its answer, and nothing is asked or refused with them."""
     content, ways = ASKED[case]
-    model, asked = question(tmp_path / "a.csv", content)
-    assert [reading.options for reading in asked.readings] == ways
-    assert len({reading.preview for reading in asked.readings}) == len(ways)
-    for reading in asked.readings:
+    model, error = question(tmp_path / "a.csv", content)
+    assert [reading.options for reading in error.readings] == ways
+    assert len({reading.preview for reading in error.readings}) == len(ways)
+    for reading in error.readings:
         (option,) = reading.options
         assert reading.answer.startswith(f"`{option}=")
         models = model.answering(reading.options).reading(ResourceCache()).models
@@ -77,8 +77,8 @@ def test_each_way_to_read_a_file_is_shown_as_it_is_read(tmp_path, case):
 
 def test_rows_on_which_readings_differ_come_first(tmp_path):
     """The third row alone tells what the question is about; of the others the first is shown, too."""
-    _, asked = question(tmp_path / "a.csv", ASKED["a label or two"][0])
-    assert [reading.preview for reading in asked.readings] == [
+    _, error = question(tmp_path / "a.csv", ASKED["a label or two"][0])
+    assert [reading.preview for reading in error.readings] == [
         ("a: 3 rows, labels no/yes", "a: no (truth no)", "c: yes (truth yes)"),
         ("a: 3 rows, labels no/YES/yes", "a: no (truth no)", "c: yes (truth YES)"),
     ]
@@ -86,23 +86,23 @@ def test_rows_on_which_readings_differ_come_first(tmp_path):
 
 def test_answers_of_all_kinds_are_shown_in_words(tmp_path):
     """Probabilities have their label, shares of a row are numbers, and a cell without an answer says so."""
-    _, asked = question(tmp_path / "a.csv", "id,label,m\na,fake,0.75\nb,real,\n", answers="probabilities")
-    assert [reading.preview[1:] for reading in asked.readings] == [
+    _, error = question(tmp_path / "a.csv", "id,label,m\na,fake,0.75\nb,real,\n", answers="probabilities")
+    assert [reading.preview[1:] for reading in error.readings] == [
         ("a: fake 0.75 (truth fake)", "b: failed (truth real)"),
         ("a: real 0.75 (truth fake)", "b: failed (truth real)"),
     ]
-    _, asked = question(tmp_path / "a.csv", "id,label,s\na,no,0.75\nb,yes,1\n", prediction=("s",))
-    previews = {reading.options["answers"]: reading.preview for reading in asked.readings}
+    _, error = question(tmp_path / "a.csv", "id,label,s\na,no,0.75\nb,yes,1\n", prediction=("s",))
+    previews = {reading.options["answers"]: reading.preview for reading in error.readings}
     assert previews["outcomes"] == ("s: 2 rows, outcomes", "a: 0.75", "b: right")
     assert previews["labels"] == ("s: 2 rows, labels no/yes", "a: no answer (truth no)", "b: yes (truth yes)")
-    assert asked.readings[1].preview[0].startswith("s: 2 rows, logits no/yes")
+    assert error.readings[1].preview[0].startswith("s: 2 rows, logits no/yes")
 
 
 def test_a_way_by_which_a_file_cannot_be_read_says_why(tmp_path):
     """Runs of one row have one truth, so these are other rows."""
-    _, asked = question(tmp_path / "a.csv", TURNS.replace("a,2,x", "a,2,y"))
-    assert asked.readings[0].preview[0] == "a: 4 rows, labels x/y"
-    assert {reading.preview for reading in asked.readings[1:]} == {("refused: the row 'a' has two truths in 'label'",)}
+    _, error = question(tmp_path / "a.csv", TURNS.replace("a,2,x", "a,2,y"))
+    assert error.readings[0].preview[0] == "a: 4 rows, labels x/y"
+    assert {reading.preview for reading in error.readings[1:]} == {("refused: the row 'a' has two truths in 'label'",)}
 
 
 def test_numbers_of_two_labels_are_shown_as_either(tmp_path):
@@ -119,9 +119,9 @@ def test_numbers_of_two_labels_are_shown_as_either(tmp_path):
 
 def test_a_way_that_leads_to_another_question_says_so(tmp_path):
     """A score of two labels without an order is of either."""
-    _, asked = question(tmp_path / "a.csv", "id,label,s\na,fake,0.75\nb,real,0.5\n", prediction=("s",))
-    assert asked.readings[0].options == {"answers": "probabilities"}
-    assert asked.readings[0].preview == (
+    _, error = question(tmp_path / "a.csv", "id,label,s\na,fake,0.75\nb,real,0.5\n", prediction=("s",))
+    assert error.readings[0].options == {"answers": "probabilities"}
+    assert error.readings[0].preview == (
         'asks further: \'s\' is the score of one label, and only you know of which; say `label_map={"s": "fake"}` or '
         '`label_map={"s": "real"}`',
     )
@@ -158,9 +158,9 @@ def test_labels_of_rows_are_shown_as_each_answer_names_them(tmp_path):
 
 def test_an_error_that_quotes_a_question_shows_its_readings(tmp_path):
     """A file of one model, alone and beside another, and an error with another one as its cause."""
-    one = str(written(tmp_path / "one.csv", BITS.replace(",gpt", "").replace("1,1\n", "1\n")))
+    clear = str(written(tmp_path / "one.csv", BITS.replace(",gpt", "").replace("1,1\n", "1\n")))
     two = str(written(tmp_path / "two.csv", BITS))
-    for models in ([two], [two, one]):
+    for models in ([two], [two, clear]):
         with pytest.raises(UsageError) as stop:
             decide(models)
         assert [reading.options["answers"] for reading in stop.value.readings] == ["labels", "outcomes"]
@@ -218,8 +218,8 @@ def test_readings_have_as_many_lines_as_there_are_and_the_width_of_the_terminal(
     rows = ("m: 9 rows, labels no/yes", *(f"r{n}: yes" for n in range(9)))
     for count, lines in ((2, 6), (3, 6), (4, 4), (7, 7), (9, 7)):
         readings = [FileReading.by("prediction", f"column {n}")._replace(preview=rows) for n in range(count)]
-        shown = describe_readings(readings)
-        assert len(shown) == lines <= MAX_QUESTION_LINES
-        assert max(map(len, shown)) == 30
-        assert shown[0] == "  prediction=column 0  →  m..."
+        lines_shown = describe_readings(readings)
+        assert len(lines_shown) == lines <= MAX_QUESTION_LINES
+        assert max(map(len, lines_shown)) == 30
+        assert lines_shown[0] == "  prediction=column 0  →  m..."
     assert describe_readings([FileReading.by("answers", "labels"), FileReading.by("answers", "outcomes")]) == []

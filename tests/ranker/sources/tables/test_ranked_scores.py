@@ -29,17 +29,10 @@ def numbered(label, score, first=0, columns=RANKED):
     return "\n".join(lines) + "\n"
 
 
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("a.json", records(RANKED)),
-        ("a.json", RANKED),
-        ("a.parquet", RANKED),
-        ("a.csv", numbered("pred_", "prob_")),
-        ("a.csv", numbered("label_", "score_", 1)),
-        ("a.csv", numbered("top", "p", 1)),
-    ],
-)
+@pytest.mark.parametrize(("name", "content"), [
+    ("a.json", records(RANKED)), ("a.json", RANKED), ("a.parquet", RANKED), ("a.csv", numbered("pred_", "prob_")),
+    ("a.csv", numbered("label_", "score_", 1)), ("a.csv", numbered("top", "p", 1)),
+])  # fmt: skip
 def test_scores_belong_to_the_labels_beside_them(tmp_path, name, content):
     """The best stands first in a row, and the score of a label is that at its place."""
     (model,) = answers(tmp_path / name, content).models
@@ -78,14 +71,10 @@ def test_numbers_beside_labels_that_differ_between_rows_are_refused(tmp_path):
     assert [model.name for model in parsed.models] == ["pred_0", "pred_1"]
 
 
-def test_a_truth_in_columns_of_zero_and_one_names_no_scores(tmp_path):
-    """One column a label holds 1 where it is true; the scores keep their numbers."""
+def test_other_columns_name_no_scores(tmp_path):
+    """A truth in columns of 0 and 1, and texts of a row, which differ between rows, are no names of labels."""
     content = "id,y_0,y_1,prob_0,prob_1\na,1,0,0.8,0.2\nb,1,0,0.3,0.7\nc,0,1,0.6,0.4\nd,0,1,0.9,0.1\n"
     assert np.allclose(understood(tmp_path / "a.csv", content).models[0].probs, PROBS)
-
-
-def test_a_pair_of_texts_names_no_scores(tmp_path):
-    """Texts of a row are no labels: they differ between rows."""
     content = [
         {"segments": ["Lovely.", "Dull."], "probs": [0.8, 0.2]},
         {"segments": ["Fine.", "Poor."], "probs": [0.3, 0.7]},

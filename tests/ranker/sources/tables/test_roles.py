@@ -33,17 +33,13 @@ def test_numbers_beside_a_truth_of_three_names_are_asked_about(tmp_path):
     assert names(parse_predictions(reader.read_columns(path), hints=hints)) == ["m", "n"]
 
 
-def test_answers_and_truth(tmp_path):
-    """Two columns of labels, of which one is named for each."""
+def test_answers_and_truth_go_by_names_unless_stated(tmp_path):
+    """Two columns of labels are told by their names; the user may say otherwise."""
     parsed = understood(tmp_path / "bert.csv", csv("id,gold,prediction", "a,good,negative", "b,negative,"))
     assert names(parsed) == ["bert"]
     assert said_by(parsed.models[0]) == ["negative", "no answer"]
     assert parsed.bundled_rows.truth.tolist() == [1, 0]
     assert "'gold' is read as the truth, by its name; to change that, use `truth` and `prediction`" in parsed.notes
-
-
-def test_what_is_said_goes_before_names(tmp_path):
-    """A column that is named for the truth may be said to hold answers, and the other way round."""
     content = csv("id,gold_label,prediction", "a,good,negative")
     parsed = understood(tmp_path / "bert.csv", content, prediction=("gold_label",), truth="prediction")
     assert said_by(parsed.models[0]) == ["positive"]
@@ -52,16 +48,12 @@ def test_what_is_said_goes_before_names(tmp_path):
 
 
 def test_a_wide_table_has_a_column_a_model(tmp_path):
-    """With the truth among them, or without."""
+    """With the truth or without; one column, or group of columns, can be chosen."""
     parsed = understood(tmp_path / "a.csv", csv("id,label,m1,m2", "a,good,good,negative"))
     assert names(parsed) == ["m1", "m2"]
     assert parsed.bundled_rows.truth.tolist() == [1]
     assert "'m1' and 'm2' hold labels" in parsed.notes
     assert names(understood(tmp_path / "b.csv", csv("id,m1,m2", "a,good,negative"))) == ["m1", "m2"]
-
-
-def test_a_model_of_a_wide_table(tmp_path):
-    """One column, or group of columns, of several."""
     content = csv("id,m1,m2", "a,good,negative")
     parsed = understood(tmp_path / "a.csv", content, prediction=("m2",))
     assert names(parsed) == ["m2"]
@@ -135,16 +127,12 @@ def test_columns_of_scores_name_the_labels(tmp_path):
 
 
 def test_groups_of_columns_of_several_models(tmp_path):
-    """Names of models may hold any sign; labels may be aliases, numbers, or named as transformers does."""
+    """Models may hold any sign, labels be aliases or numbers; `p_non-entailment` is no entailment of `p_non`."""
     for first, second in (("negative", "good"), ("LABEL_0", "LABEL_1"), ("0", "1")):
         header = f"id,gpt-4.1_x/{first},gpt-4.1_x/{second},b/{first},b/{second}"
         parsed = understood(tmp_path / "a.csv", csv(header, "a,0.25,0.75,0.9,0.1"))
         assert names(parsed) == ["gpt-4.1_x", "b"]
         assert [said_by(model) for model in parsed.models] == [["positive"], ["negative"]]
-
-
-def test_a_label_with_a_hyphen_is_no_group_of_its_end(tmp_path):
-    """`p_non-entailment` is not the entailment of a model `p_non`."""
     task = ClassificationTask("nli", ("non-entailment", "entailment"))
     parsed = understood(tmp_path / "a.csv", csv("p_non-entailment,p_entailment", "0.75,0.25"), task)
     assert np.allclose(parsed.models[0].probs, [[0.75, 0.25]])
@@ -229,8 +217,8 @@ def test_labels_beside_their_scores_are_held_against_them(tmp_path):
     assert "differ on 1 of 3 rows; the scores are read" in parsed.models[0].notes[-1]
 
 
-def test_a_column_says_which_model_was_asked(tmp_path):
-    """The rows of one model below those of the other, in any order, and not all of them."""
+def test_models_may_stand_below_each_other(tmp_path):
+    """In any order with ids; without, each has as many rows, whose texts must agree."""
     content = csv("model,id,label,prediction", "m,a,good,good", "n,b,negative,negative", "m,b,negative,good")
     parsed = understood(tmp_path / "a.csv", content)
     assert {model.name: said_by(model) for model in parsed.models} == {
@@ -239,10 +227,6 @@ def test_a_column_says_which_model_was_asked(tmp_path):
     }
     assert parsed.ids == parsed.bundled_rows.ids == ("a", "b")
     assert parsed.bundled_rows.truth.tolist() == [1, 0]
-
-
-def test_models_below_each_other_without_ids(tmp_path):
-    """Each has as many rows; their texts must agree."""
     rows = ["m,Lovely.,good", "m,Dull.,negative", "n,Lovely.,good", "n,Dull.,good"]
     parsed = understood(tmp_path / "a.csv", csv("model,text,prediction", *rows))
     assert [said_by(model) for model in parsed.models] == [["positive", "negative"], ["positive", "positive"]]
@@ -257,17 +241,13 @@ def test_a_column_called_model_may_name_one_model_or_say_something_else(tmp_path
     assert names(understood(tmp_path / "a.csv", csv("model,id,prediction", "T,a,good", "V8,b,good"))) == ["a"]
 
 
-def test_columns_of_ids_and_texts_are_told_by_the_rows(tmp_path):
-    """Names do not matter where the rows are known: a premise may be called a hypothesis, and an id anything."""
+def test_ids_go_by_the_rows_unless_stated(tmp_path):
+    """Names do not matter where the rows are known: a premise may be called a hypothesis."""
     rows = RequestedRows(("7", "8"), (("A dog ran.", "It ran."), ("A cat sat.", "It sat.")))
     content = csv("id,zzz,hypothesis,premise,out", "x,7,A dog ran.,It ran.,good", "y,8,A cat sat.,It sat.,good")
     joined = answers(tmp_path / "a.csv", content, rows=rows, prediction=("out",))
     assert (joined_by(joined), differing(joined)) == ("id", 0)
     assert said_by(joined.models[0]) == ["positive", "positive"]
-
-
-def test_ids_that_are_said(tmp_path):
-    """Such ids go before everything."""
     content = csv("id,key2,t,prediction", "x,a,Lovely.,good")
     assert understood(tmp_path / "a.csv", content, id="key2", rows=ROWS).ids == ("a",)
 
@@ -313,33 +293,25 @@ def test_no_labels_in_the_file_is_one_line(tmp_path):
         understood(tmp_path / "a.csv", csv("id,prediction", "a,good", "b,good"), task=None)
 
 
-def test_a_model_with_a_word_in_its_name_is_not_taken_for_the_only_one(tmp_path):
-    """`bert_pred` beside `gpt`: which hold answers has to be said."""
+def test_names_of_models(tmp_path):
+    """Which of `bert_pred` and `gpt` hold answers has to be said; `m/label` and `n/label` are the models m and n."""
     content = csv("id,label,bert_pred,gpt", "a,good,good,negative")
     with refuses(Question, option="prediction", place=tmp_path / "a.csv"):
         understood(tmp_path / "a.csv", content)
     assert names(understood(tmp_path / "a.csv", content, prediction=("bert_pred", "gpt"))) == ["bert_pred", "gpt"]
-
-
-def test_names_of_models_without_what_they_share(tmp_path):
-    """`m/label` and `n/label` are the models m and n; two columns of one model keep their names."""
     assert names(understood(tmp_path / "a.csv", csv("id,m/label,n/label", "a,good,negative"))) == ["m", "n"]
     parsed = understood(tmp_path / "a.csv", csv("id,m/prediction,m/prediction_2", "a,good,negative"))
     assert names(parsed) == ["m/prediction", "m/prediction_2"]
 
 
-def test_a_model_that_failed_on_every_row_is_there(tmp_path):
-    """Empty scores are errors, and no reason to leave the model out without a word."""
+def test_empty_scores_are_errors(tmp_path):
+    """A model that failed on every row stays, and errors may come before the first number."""
     header = "id,m/negative,m/positive,n/negative,n/positive"
     parsed = understood(tmp_path / "a.csv", csv(header, "a,0.1,0.9,,", "b,0.9,0.1,nan,nan"))
     assert {model.name: said_by(model) for model in parsed.models} == {
         "m": ["positive", "negative"],
         "n": ["error", "error"],
     }
-
-
-def test_scores_that_begin_with_errors_are_scores(tmp_path):
-    """However many rows come before the first number."""
     rows = [f"{i},," for i in range(150)] + ["x,0.25,0.75"]
     model = understood(tmp_path / "a.csv", csv("id,negative,positive", *rows)).models[0]
     assert said_by(model) == [*["error"] * 150, "positive"]

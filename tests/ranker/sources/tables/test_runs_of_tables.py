@@ -13,16 +13,10 @@ from ranker.sources.tables.values import collect_values
 from ranker.tasks.base import ANSWERED, ERROR, MISSING, NO_ANSWER
 
 LONG = [
-    ("a", "good", "one", 1, "good"),
-    ("b", "bad", "one", 1, "bad"),
-    ("c", "bad", "one", 1, ""),
-    ("a", "good", "one", 2, "bad"),
-    ("b", "bad", "one", 2, "bad"),
-    ("c", "bad", "one", 2, ""),
-    ("a", "good", "two", 1, "good"),
-    ("a", "good", "two", 2, "good"),
-    ("b", "bad", "two", 2, "good"),
-]
+    ("a", "good", "one", 1, "good"), ("b", "bad", "one", 1, "bad"), ("c", "bad", "one", 1, ""),
+    ("a", "good", "one", 2, "bad"), ("b", "bad", "one", 2, "bad"), ("c", "bad", "one", 2, ""),
+    ("a", "good", "two", 1, "good"), ("a", "good", "two", 2, "good"), ("b", "bad", "two", 2, "good"),
+]  # fmt: skip
 
 
 def table(rows, names="id,label,model,seed,prediction"):
@@ -127,10 +121,13 @@ def test_runs_of_texts_are_asked_about_and_have_no_mean(tmp_path):
     assert len(collect_values(columns, TableHints(runs="each")).models) == 2
 
 
-def test_a_column_of_one_run_is_nothing_to_ask_about(tmp_path):
-    """Nor one that is not read."""
+def test_a_column_of_runs_without_repeats_is_nothing_to_ask_about(tmp_path):
+    """Such a column is left out as any other."""
     parsed = understood(tmp_path / "a.csv", table([("a", 0, 1), ("b", 0, 0.5)], "id,trial,outcome"), task=None)
     assert not [note for note in parsed.notes if "trial" in note]
+    rows = [("a", "good", 1, "good"), ("b", "bad", 1, "bad"), ("c", "bad", 2, "bad")]
+    parsed = understood(tmp_path / "a.csv", table(rows, "id,label,seed,prediction"), task=None)
+    assert [model.name for model in parsed.models] == ["a"]
 
 
 def test_a_run_may_be_called_anything(tmp_path):
@@ -158,13 +155,6 @@ def test_a_row_without_a_true_label_has_no_mean(tmp_path):
     parsed = understood(tmp_path / "a.csv", table(rows, "id,label,seed,prediction"), runs="mean", task=None)
     np.testing.assert_array_equal(parsed.models[0].outcomes, [0.5, np.nan, 1])
     assert parsed.models[0].state.tolist() == [ANSWERED, ERROR, ANSWERED]
-
-
-def test_a_column_called_run_is_no_run_where_rows_do_not_repeat(tmp_path):
-    """The column is left out as any other column."""
-    rows = [("a", "good", 1, "good"), ("b", "bad", 1, "bad"), ("c", "bad", 2, "bad")]
-    parsed = understood(tmp_path / "a.csv", table(rows, "id,label,seed,prediction"), task=None)
-    assert [model.name for model in parsed.models] == ["a"]
 
 
 def test_texts_that_repeat_for_each_run_are_rows_too(tmp_path):

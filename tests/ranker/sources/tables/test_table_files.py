@@ -123,14 +123,10 @@ def test_every_form_says_the_same(tmp_path, form):
     assert [model.name for model in parsed.models] == ["a"]
 
 
-def test_answers_by_id(tmp_path):
-    """An object whose keys are ids."""
+def test_answers_and_scores_by_id(tmp_path):
+    """Keys of an object are ids, also if its lists are as short as there are labels."""
     (model,) = answers(tmp_path / "a.json", {"d": 0, "b": "positive", "a": None}).models
     assert said_by(model) == ["no answer", "positive", "missing", "negative"]
-
-
-def test_scores_by_id(tmp_path):
-    """An object of lists is no table of columns where each list is as short as there are labels."""
     parsed = understood(tmp_path / "a.json", {"a": [0.9, 0.1], "b": [0.2, 0.8], "c": [0.5, 0.5]})
     assert parsed.ids == ("a", "b", "c")
     assert np.allclose(parsed.models[0].probs, [[0.9, 0.1], [0.2, 0.8], [0.5, 0.5]])
@@ -204,17 +200,13 @@ def test_an_array_of_labels(tmp_path):
         assert said_by(understood(tmp_path / "a.npy", array).models[0]) == ["negative", "positive", "positive"]
 
 
-def test_pandas_own_index_is_no_answer_and_no_id(tmp_path):
-    """A first column without a name, from 0 in order, in CSV, read again and written again, and in Parquet."""
+def test_pandas_own_index_is_an_id_only_out_of_order(tmp_path):
+    """From 0 in order it is none, in any format; shuffled rows keep their numbers."""
     for name in ("", "Unnamed: 0"):
         parsed = understood(tmp_path / "a.csv", f"{name},prediction\n0,good\n1,negative\n")
         assert (parsed.ids, said_by(parsed.models[0])) == (None, ["positive", "negative"])
     parsed = understood(tmp_path / "a.parquet", {"prediction": ["good"], "__index_level_0__": [0]})
     assert (parsed.ids, said_by(parsed.models[0])) == (None, ["positive"])
-
-
-def test_pandas_index_out_of_order_is_an_id(tmp_path):
-    """Rows that were shuffled, or chosen, keep their numbers."""
     assert understood(tmp_path / "a.csv", ",prediction\n2,good\n0,negative\n").ids == ("2", "0")
 
 
@@ -229,14 +221,10 @@ def test_a_column_without_a_name_is_no_index_where_it_repeats(tmp_path, name):
     assert (len(parsed.models), any(repr(name) in note for note in parsed.notes)) == (1, True)
 
 
-def test_quotes_in_a_tsv_without_quoting_stay(tmp_path):
-    """HANS and PAWS know no quotes: a text may begin with one."""
+def test_quotes_in_a_tsv(tmp_path):
+    """A text may begin with a quote, as in HANS and PAWS; one of two lines stands in quotes."""
     parsed = understood(tmp_path / "a.tsv", 'text\tprediction\n"No," he said.\tgood\n"Yes"\tnegative\n')
     assert parsed.texts[0] == ('"No," he said.', '"Yes"')
-
-
-def test_a_text_of_two_lines_in_a_tsv(tmp_path):
-    """Such a text stands in quotes, and the file cannot be read without them."""
     parsed = understood(tmp_path / "a.tsv", 'text\tprediction\n"one\ntwo"\tgood\nthree\tnegative\n')
     assert parsed.texts[0] == ("one\ntwo", "three")
     with refuses(DataError, value=1, place=f"{tmp_path}/a.tsv, line 2"):
@@ -253,17 +241,13 @@ def test_label_numbers_that_a_file_explains(tmp_path):
     assert said_by(understood(tmp_path / "a.parquet").models[0]) == ["positive", "negative"]
 
 
-def test_names_with_dots_are_not_mixed_up(tmp_path):
-    """In Parquet a dot leads into a structure; here it is a letter of a name."""
+def test_columns_of_parquet_keep_their_names_and_labels(tmp_path):
+    """A dot is a letter of a name, and a label may have another number in each row group."""
     content = {"id": ["a", "b"], "gpt-3": ["good", "good"], "gpt-3.5": ["negative", "negative"]}
     parsed = understood(tmp_path / "a.parquet", content)
     assert {model.name: said_by(model) for model in parsed.models} == {
         "gpt-3": ["positive"] * 2, "gpt-3.5": ["negative"] * 2,
     }  # fmt: skip
-
-
-def test_parts_of_a_parquet_file_have_dictionaries_of_their_own(tmp_path):
-    """The same label has another number in each row group."""
     from pyarrow import parquet
 
     labels = ["positive"] * 4 + ["negative"] * 4 + ["negative", "positive"]
@@ -271,29 +255,21 @@ def test_parts_of_a_parquet_file_have_dictionaries_of_their_own(tmp_path):
     assert said_by(understood(tmp_path / "a.parquet").models[0]) == labels
 
 
-def test_types_of_a_json_column_may_differ(tmp_path):
-    """Numbers and names in one column are texts; whole numbers and others are numbers."""
+def test_cells_of_a_json_column_may_differ_or_lack(tmp_path):
+    """Numbers and names in one column are texts, and a key may come first after many rows."""
     lines = '{"id": 1, "prediction": 1}\n{"id": "x", "prediction": "negative"}\n{"id": 2.0, "prediction": true}\n'
     parsed = understood(tmp_path / "a.jsonl", lines)
     assert (parsed.ids, said_by(parsed.models[0])) == (("1", "x", "2"), ["positive", "negative", "positive"])
-
-
-def test_a_key_that_some_rows_lack_is_empty_there(tmp_path):
-    """Also where it comes first after many rows."""
     lines = '{"id": "a"}\n' + "".join(f'{{"id": "{i}", "prediction": "good"}}\n' for i in range(collect.BLOCK))
     parsed = understood(tmp_path / "a.jsonl", lines)
     assert said_by(parsed.models[0]) == ["no answer", *["positive"] * collect.BLOCK]
 
 
 def test_an_unknown_ending_is_one_line(tmp_path):
-    """Before anything is opened."""
+    """Nothing is opened, and a spreadsheet is told to be saved as another kind of file."""
     for name in ("a.xlsx", "a.parquet.gz", "a.npz.gz", "a"):
         with refuses(UsageError, allowed=reader.ENDINGS, place=tmp_path / name):
             reader.read_columns(tmp_path / name)
-
-
-def test_a_spreadsheet_as_a_model_is_told_to_be_saved(tmp_path):
-    """The file is there, so the message is not that there is none of this name."""
     (tmp_path / "a.xlsx").write_bytes(b"PK")
     with refuses(UsageError, value=".xlsx", place=tmp_path / "a.xlsx"):
         load_suite([tmp_path / "a.xlsx", "org/a"])
@@ -327,7 +303,7 @@ def test_a_table_in_another_encoding(tmp_path, name, encoding):
 
 
 def test_a_key_that_rows_of_json_leave_out_is_a_row_that_was_not_asked(tmp_path):
-    """A null is an answer that was not given, in tables of several models and in any block of rows."""
+    """A null is an answer that was not given, in any block of rows; scores as one list a row are alike."""
     rows = [{"id": str(n), "label": "ab"[n % 2], "m1": "a", "m2": "b"} for n in range(1_200)]
     for n in (0, 1_100):
         del rows[n]["m2"]
@@ -341,10 +317,6 @@ def test_a_key_that_rows_of_json_leave_out_is_a_row_that_was_not_asked(tmp_path)
     states = {n: int(state) for n, state in enumerate(second.state) if state}
     assert states == {0: MISSING, 2: NO_ANSWER, 1_100: MISSING}
     assert "1 cell is empty in 'm2': no answer" in second.notes
-
-
-def test_a_list_that_rows_of_json_leave_out_is_a_row_that_was_not_asked(tmp_path):
-    """Scores of labels, as one list a row."""
     rows = [{"id": str(n), "label": "ny"[n % 2], "m/probs": [0.2, 0.8], "n/probs": [1.0, 0.0]} for n in range(10)]
     del rows[3]["m/probs"]
     file = tmp_path / "wide.jsonl"

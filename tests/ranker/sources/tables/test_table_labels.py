@@ -64,14 +64,10 @@ def test_names_of_one_label_in_a_model_are_said(tmp_path):
     assert assumed(parsed) == ["'yes' and 'Yes' in 'm' are read as one label"]
 
 
-def test_the_exact_name_goes_first():
-    """Another spelling is a label only where no second one could be meant."""
+def test_labels_go_by_exact_names_and_by_no_places():
+    """Another spelling, or a place, is a label only where no second one could be meant."""
     labels = Labels(ClassificationTask("own", ("yes", "YES", "no")), {"Y": "YES", "y": "yes"})
     assert [labels.index(cell) for cell in ("yes", "YES", "Yes", "NO", "y", "Y", "01")] == [0, 1, -2, 2, 0, 1, -2]
-
-
-def test_numbers_are_no_places_of_labels_that_are_numbers():
-    """Of the labels 1 and 2, 1 is the first, and 0 is none; what a file states of its numbers goes before."""
     stars = ClassificationTask("stars", ("1", "2", "3"))
     assert [Labels(stars).index(cell) for cell in (0, 1, 3.0, "2.0", "LABEL_0")] == [-2, 0, 2, 1, -2]
     stated = Labels(stars, order=("1", "2", "3"))
@@ -82,13 +78,8 @@ def test_numbers_are_no_places_of_labels_that_are_numbers():
 def test_a_word_for_nothing_is_asked_about_where_labels_are_read_off_the_cells(tmp_path, word):
     """In the truth and in answers; what is said then holds."""
     rows = [
-        ["id", "label", "m"],
-        ["a", "x", "x"],
-        ["b", "y", word],
-        ["c", "y", word],
-        ["d", word, word],
-        ["e", "y", "x"],
-    ]
+        ["id", "label", "m"], ["a", "x", "x"], ["b", "y", word], ["c", "y", word], ["d", word, word], ["e", "y", "x"],
+    ]  # fmt: skip
     for part in rows, [row for row in rows if row[0] != "d"]:
         with refuses(Question, option="empty_words", value=word, place=tmp_path / "a.csv"):
             parsed_alone(tmp_path / "a.csv", *part)
@@ -154,7 +145,7 @@ def test_cells_that_are_emptied():
 
 
 def test_a_model_of_which_most_cells_are_labels_is_one(tmp_path):
-    """The others are no answers, are counted, and shown; with fewer than half it is refused by name."""
+    """Other cells, however many differ, are no answers and counted; too many refuse the model by name."""
     rows = [["id", "label", "m", "n"], *([f"r{i}", "yn"[i % 2], "yn"[i % 2], "n"] for i in range(6))]
     for row, cell in ((1, "who knows"), (2, "maybe"), (3, "y or n")):
         rows[row][2] = cell
@@ -169,6 +160,10 @@ def test_a_model_of_which_most_cells_are_labels_is_one(tmp_path):
     assert [model.name for model in parsed_alone(tmp_path / "a.csv", *rows, prediction=("n",)).models] == ["n"]
     with refuses(DataError, option="label_map", value="who knows", place=tmp_path / "a.csv"):
         parsed_alone(tmp_path / "a.csv", *rows, prediction=("m",))
+    rows = [[f"r{i}", "yn"[i % 2], f"Hm {i}." if i % 3 == 0 else "y", "n"] for i in range(4_000)]
+    parsed = parsed_alone(tmp_path / "a.csv", ["id", "label", "m", "n"], *rows)
+    assert [model.name for model in parsed.models] == ["m", "n"]
+    assert int((parsed.models[0].state == NO_ANSWER).sum()) == 1_334
 
 
 def test_labels_of_another_task_are_no_missing_answers(tmp_path):
@@ -182,16 +177,8 @@ def test_labels_of_another_task_are_no_missing_answers(tmp_path):
     assert model.state.tolist() == [*[ANSWERED] * 7, NO_ANSWER, ANSWERED]
 
 
-def test_a_model_with_many_different_answers_is_one(tmp_path):
-    """However many of its cells differ from each other."""
-    rows = [[f"r{i}", "yn"[i % 2], f"Hm {i}." if i % 3 == 0 else "y", "n"] for i in range(4_000)]
-    parsed = parsed_alone(tmp_path / "a.csv", ["id", "label", "m", "n"], *rows)
-    assert [model.name for model in parsed.models] == ["m", "n"]
-    assert int((parsed.models[0].state == NO_ANSWER).sum()) == 1_334
-
-
 def test_every_column_is_something(tmp_path):
-    """Columns that are not read are said with the reason, in a note that guesses; named ones are not."""
+    """Unread columns, as of counts, are said with the reason, in a note that guesses; named ones are not."""
     header = ["id", "text", "label", "m", "source", "remark", "length", "nothing"]
     rows = [[f"r{i}", f"Text {i}.", "yn"[i % 2], "y", "web", f"Remark {i}.", 7 * i + 3, ""] for i in range(6)]
     parsed = parsed_alone(tmp_path / "a.csv", header, *rows)
@@ -202,18 +189,14 @@ def test_every_column_is_something(tmp_path):
         "'nothing' is empty: not read",
     ]
     assert assumed(parsed_alone(tmp_path / "a.csv", header, *rows, prediction=("m",))) == []
-
-
-def test_numbers_that_count_something_are_no_model(tmp_path):
-    """Beside labels that are numbers: a count of which few values are labels is not read."""
     rows = [[f"r{i}", i % 2, i % 2, [0, 0, 0, 1, 2, 3, 4, 5][i % 8]] for i in range(16)]
     parsed = parsed_alone(tmp_path / "a.csv", ["id", "label", "m", "errors"], *rows)
     assert [model.name for model in parsed.models] == ["model"]
     assert "'errors' holds numbers: not read" in assumed(parsed)
 
 
-def test_signs_of_percents_are_named(tmp_path):
-    """In scores, and in outcomes beside a truth, which is not taken for the answers in their place."""
+def test_signs_of_percents_and_decimal_commas_are_named(tmp_path):
+    """Wherever numbers would be read, with a known task or by the file alone."""
     for number, (header, *rows) in enumerate(
         [
             (["negative", "positive"], ["13%", "87 %"], ["60%", "40%"]),
@@ -224,10 +207,6 @@ def test_signs_of_percents_are_named(tmp_path):
         for task in (TASK, None):
             with refuses(DataError, place=tmp_path / f"{number}.csv"):
                 understood(tmp_path / f"{number}.csv", csv(header, *rows), task)
-
-
-def test_decimal_commas_are_named(tmp_path):
-    """Wherever numbers would be read: beside a task that is known, and by the file alone."""
     content = "id|p_positive|p_negative\nx|0,87|0,13\ny|0,4|0,6\n"
     for task in (TASK, None):
         with refuses(DataError, place=tmp_path / "a.csv"):
