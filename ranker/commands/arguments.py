@@ -296,8 +296,6 @@ def check_example(values: OptionValues) -> None:
         raise UsageError("name one example: `--id ID`, or `--text TEXT` (twice for a pair)", option="id")
     if values["texts"] and values["data"]:
         raise flag_error("text", "is an example by itself; name a row of `--data` with `--id`", values["texts"])
-    if values["label"] is not None and not values["texts"]:
-        raise flag_error("label", "is for `--text`; an example of the set has its own", values["label"])
     if not (values["data"] or values["ood_name"] or (values["texts"] and _references(values))):
         if values["texts"]:
             raise UsageError("`--models A B` are needed to explain a text of your own", option="models")
@@ -308,7 +306,7 @@ def example(values: OptionValues, models: InspectedModels) -> Chosen:
     """Return the example of ``--id`` or ``--text``."""
     if values["texts"]:
         named_task = NamedTask(values["task"], values["ood_name"], tuple(values["include"]))
-        return text_example(values["texts"], values["label"], named_task, models)
+        return text_example(values["texts"], named_task, models)
     return find_example(own_rows(values, "data") or set_of(values), values["example_id"], models)
 
 
@@ -391,7 +389,7 @@ def machine(values: OptionValues) -> Machine:
 
         if resolve("auto", values["device"]) != "bfloat16":
             log.warning("`--dtype bfloat16`: %s has no units for it; float32 may be faster", values["device"])
-    return Machine(values["device"], values["dtype"], values.get("batch_size"))
+    return Machine(values["device"], values["dtype"])
 
 
 def runtime(values: OptionValues, progress: Progress = silent) -> Runtime:

@@ -11,7 +11,7 @@ import click
 
 from ranker.commands import options, outputs, stderr
 from ranker.commands.config import CONFIG
-from ranker.commands.program import name_flags
+from ranker.commands.program import flag_error, name_flags
 from ranker.errors import look_up
 from ranker.sources.options import Heading
 
@@ -47,7 +47,6 @@ from ranker.sources.options import Heading
     metavar="TEXT",
     help="Your own text instead, twice for a pair. Without `--ood` or `--task` the models' labels are the task.",
 )
-@options.option(Heading.ROWS, "--label", metavar="LABEL", help="True label of `--text`.  [default: not known]")
 @options.option(
     Heading.METHODS,
     "--toward",
@@ -55,7 +54,7 @@ from ranker.sources.options import Heading
     help="Label to explain: positive scores speak for it.  [default: the shortcut's]",
 )
 @options.MODELS
-@options.flags_from(*options.records(), without=options.WITHOUT_PRICES)
+@options.flags_from(*options.records(), without=options.NOT_FOR_EXPLAIN)
 @options.ATTRIBUTION
 @options.DATA_DIR
 @options.INCLUDE
@@ -87,6 +86,7 @@ def explain(**values: Any) -> None:
     from ranker.report.explain import FORMATS, render
     from ranker.runs.explain import check_askable, label_index
     from ranker.runs.explain import explain as explain_example
+    from ranker.runs.plan import is_recorded_by
 
     stderr.log(values)
     endings = {"html": "html", "json": "json", "txt": "terminal"}
@@ -97,6 +97,8 @@ def explain(**values: Any) -> None:
     evidence = arguments.evidence(values)
     arguments.check_example(values)
     models = arguments.models(values, None if values["data"] else values["ood_name"])
+    if values["metric"] and not is_recorded_by(values["metric"], models.infos):
+        raise flag_error("metric", "is of logs here, and none of these models records it", values["metric"])
     check_askable(models, evidence)
     task, designed, example = arguments.example(values, models)
     toward = None if values["toward"] is None else label_index(values["toward"], task)

@@ -133,7 +133,7 @@ LOG_OPTIONS = ("strict", "verbose", "quiet")
 @options.MODELS
 @options.VOTERS
 @options.JUDGES
-@options.flags_from(*options.records(), without=options.WITHOUT_PRICES)
+@options.flags_from(*options.records(), without=options.NOT_FOR_LABEL)
 @options.INCLUDE
 @options.MACHINE
 @options.WORKERS

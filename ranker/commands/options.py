@@ -229,8 +229,12 @@ ROW_OPTIONS = ("empty_words", "encoding")
 """Options of tables that also apply to files of rows, and are listed with those."""
 
 
-WITHOUT_PRICES = (*ROW_OPTIONS, "prices")
-"""The same, and what only `run` reads."""
+NOT_FOR_LABEL = (*ROW_OPTIONS, "prices", "cluster", "lower_is_better", "reducer")
+"""The same, and what changes outcomes alone: only `run` reads them, and `label` reads what models said."""
+
+
+NOT_FOR_EXPLAIN = (*NOT_FOR_LABEL, "errors")
+"""The same, and how failed answers count: one that failed is not explained."""
 
 
 def flag(record: type, name: str) -> Option:
@@ -269,8 +273,8 @@ def flags_from(*records: type, without: Sequence[str] = ROW_OPTIONS) -> Option:
         for name in flags_of(record):
             first.setdefault(name, record)
     shared = [name for name in first if sum(name in flags_of(record) for record in records) > 1]
-    names = [name for name in first if name not in (*shared, *without)]
-    return combine(*(flag(first[name], name) for name in (*names, *shared)))
+    names = [name for name in (*(name for name in first if name not in shared), *shared) if name not in without]
+    return combine(*(flag(first[name], name) for name in names))
 
 
 class Workers(click.ParamType[int | str]):
@@ -340,17 +344,7 @@ DTYPE = option(
     "auto: bfloat16 there, but not for IG, which needs the precision.",
 )
 
-MACHINE = combine(
-    DEVICE,
-    DTYPE,
-    option(
-        Heading.MACHINE,
-        "--batch-size",
-        type=click.IntRange(1),
-        metavar="TOKENS",
-        help="Number of tokens in a batch. Results do not depend on it.",
-    ),
-)
+MACHINE = combine(DEVICE, DTYPE)
 
 ATTRIBUTION = combine(
     option(

@@ -100,7 +100,7 @@ def explain(
     inspected = inspect_models(models)
     if not isinstance(example, Example):
         texts = (example,) if isinstance(example, str) else tuple(example)
-        task, _, example = text_example(texts, None, NamedTask(task), inspected)
+        task, _, example = text_example(texts, NamedTask(task), inspected)
     task = task or decide_task(NamedTask(None), infos=inspected.infos)
     row = LabelledDataset("example", task, (example,), 1, designed)
     inputs = RunInputs(inspected, row, (example,)).with_shortcut(evidence.shortcut)
@@ -164,10 +164,10 @@ def _every_row(rows_file: RowsFile, models: InspectedModels) -> LabelledDataset:
     return LabelledDataset(rows_file.name, task, tuple(rows), len(rows), None if card is None else card.designed)
 
 
-def text_example(texts: Sequence[str], label: str | None, named_task: NamedTask, models: InspectedModels) -> Chosen:
-    """Make an example of a user's own text, or pair of texts, with its true label if known.
+def text_example(texts: Sequence[str], named_task: NamedTask, models: InspectedModels) -> Chosen:
+    """Make an example of a user's own text, or pair of texts, whose label is not known.
 
-    Raises a UsageError: a wrong number of texts for the set, no such label, or no task (see `decide_task`).
+    Raises a UsageError: a wrong number of texts for the set, or no task (see `decide_task`).
     """
     card = named_task.card
     layouts = [] if card is None else [layout.text for layout in card.layouts]
@@ -180,9 +180,8 @@ def text_example(texts: Sequence[str], label: str | None, named_task: NamedTask,
         )
     task = decide_task(named_task, infos=models.infos)
     marks = readers.no_marks if card is None else marker(card.marks)
-    index = None if label is None else label_index(label, task)
     try:
-        example = Example("text", tuple(texts), index, marks(tuple(texts), {}))
+        example = Example("text", tuple(texts), None, marks(tuple(texts), {}))
     except ValueError as error:  # undecodable bytes of the command line
         raise UsageError(f"`text`: {error}", option="text") from error
     return task, None if card is None else card.designed, example

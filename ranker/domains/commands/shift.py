@@ -36,13 +36,6 @@ if TYPE_CHECKING:
 )
 @options.option(
     Heading.MODELS,
-    "--layer",
-    type=click.IntRange(0),
-    metavar="N",
-    help="Layer of --encoder to use; 0 for the embeddings.  [default: last]",
-)
-@options.option(
-    Heading.MODELS,
     "--pooling",
     type=click.Choice(["mean", "cls"]),
     default="mean",
@@ -182,7 +175,6 @@ def _question(values: Mapping[str, Any]) -> ShiftRequest:
         reading=ReadOptions(columns, options.encoding, values["limits"], options.empty_words),
         selecting=_selecting(values),
         encoder=values["encoder"],
-        layer=values["layer"],
         pooling=values["pooling"],
         seed=values["seed"],
         runtime=arguments.runtime(values, stderr.bars(values)),

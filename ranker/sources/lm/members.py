@@ -25,7 +25,8 @@ class PromptSetup:
 
     Attributes:
         prompt: the prompt; None for the first built-in one of the task.
-        calibration, length: see `LMOptions`.
+        calibration: see `LMOptions`.
+        length: see `Prompt`.
     """
 
     prompt: Prompt | None = None
@@ -92,7 +93,7 @@ def setups(chosen: LMOptions, options: SourceOptions) -> Iterator[tuple[str, Pro
                 count = len(drawn[0].segments)
                 text = f"has rows of {count} text{'s' * (count > 1)}, and {has}; `columns` names those of both"
                 raise UsageError.of(file, text, option="demonstrations", value=file)
-            length = (prompt.length if prompt else None) or chosen.length
+            length = prompt.length if prompt else "sum"
             for calibration in _calibrations(prompt, chosen):
                 parts = ["" if prompt is None else prompt.name, f"{count}-shot" if count else ""]
                 parts += ["calibrated" if calibration != "none" else ""]

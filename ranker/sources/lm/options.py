@@ -10,15 +10,13 @@ from ranker.sources.options import Heading, option
 
 Calibration = Literal["none", "content-free"]
 """Correction of the probabilities: none, or by those of rows without content."""
-Length = Literal["sum", "mean"]
-"""Score of a verbalizer: the sum of its tokens' log-probabilities, or their mean."""
 
-CALIBRATIONS, LENGTHS, TOO_LONG = ("none", "content-free"), ("sum", "mean"), ("refuse", "cut")
+CALIBRATIONS, TOO_LONG = ("none", "content-free"), ("refuse", "cut")
 
 
 @dataclass(frozen=True)
 class LMOptions:
-    """Options of all language models of a run. A prompt's own settings come before `shots`, `calibration`, `length`.
+    """Options of all language models of a run. A prompt's own settings come before `shots` and `calibration`.
 
     Attributes:
         prompts: files, folders of files, and names of built-in prompts; each prompt makes a model of each network. ()
@@ -26,7 +24,6 @@ class LMOptions:
         shots: numbers of demonstrations; each makes a model.
         demonstrations: file of labelled rows that demonstrations are drawn from; "" for none.
         calibration: corrections; each makes a model.
-        length: score of a verbalizer.
         too_long: treatment of rows that are too long.
 
     Raises:
@@ -63,16 +60,13 @@ class LMOptions:
         type=None,
         choices=CALIBRATIONS,
     )
-    length: str = option(
-        "sum", "Score labels by the sum of their tokens' log-probabilities, or by their mean.", choices=LENGTHS
-    )
     too_long: str = option(
         "refuse", "Refuse rows that are too long with their prompt, or cut the longest text at its end.",
         choices=TOO_LONG,
     )  # fmt: skip
 
     def __post_init__(self) -> None:
-        choices = {"length": LENGTHS, "too_long": TOO_LONG, "calibration": CALIBRATIONS}
+        choices = {"too_long": TOO_LONG, "calibration": CALIBRATIONS}
         for name, allowed in choices.items():
             value = getattr(self, name)
             for choice in value if isinstance(value, tuple) else (value,):

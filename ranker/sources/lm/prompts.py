@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from string import Formatter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from factors.types import Frozen, Ints
 from ranker.datasets.embedded import folder
 from ranker.errors import DataError, LabelError, ModelError, UnknownName, UsageError, listed
 from ranker.records import read_toml, record
-from ranker.sources.lm.options import Calibration, Length
+from ranker.sources.lm.options import Calibration
 from ranker.tasks.classes import has_labels
 from ranker.tasks.values import has_values
 
@@ -57,7 +57,8 @@ class Prompt:
             probabilities of the words for the labels. Tasks of texts and numbers always do.
         max_new_tokens: most tokens that the model writes.
         stop: texts that end an answer and do not belong to it.
-        shots, calibration, length: as in `LMOptions`; None takes the run's.
+        shots, calibration: as in `LMOptions`; None takes the run's.
+        length: score of a word: the sum of its tokens' log-probabilities, or their mean.
         demonstrations: file of labelled rows, relative to the prompt's; "" takes the run's.
         seed: of the choice and the order of demonstrations.
 
@@ -84,7 +85,7 @@ class Prompt:
     demonstrations: str = ""
     seed: int = 0
     calibration: Calibration | None = None
-    length: Length | None = None
+    length: Literal["sum", "mean"] = "sum"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "verbalizers", Frozen(self.verbalizers))

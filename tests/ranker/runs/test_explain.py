@@ -376,10 +376,9 @@ def test_rows_without_labels_are_read_by_the_models_own(run, tmp_path):
     assert (status, out.splitlines()[0]) == (0, "1: label unknown")
 
 
-def test_a_text_is_explained_with_its_label_or_without(run):
-    """Without a label what needs it has no value; with one, by name or alias, it has."""
+def test_a_text_of_ones_own_has_no_label(run):
+    """What needs one has no value."""
     assert NEEDS_LABEL in run(*PAIR, "--models", ONE)[1]
-    assert run(*PAIR, "--models", ONE, "--label", "neutral")[1].startswith("text: non-entailment\n")
 
 
 def test_the_label_that_scores_speak_for_can_be_chosen(run):
@@ -405,7 +404,6 @@ def test_a_page_is_written_to_a_file(run, tmp_path):
         ((), "name one example: `--id ID`, or `--text TEXT` (twice for a pair)"),
         ((*PAIR, "--id", "x"), "name one example: `--id ID`, or `--text TEXT` (twice for a pair)"),
         (("--id", "x"), "`--id`: hans-sub has no example 'x'; its ids are like "),
-        (("--id", "x", "--label", "entailment"), "`--label` is for `--text`; an example of the set has its own"),
         (
             ("--text", "One.", "--text", "bad \udcff"),
             "`--text`: example text: '\\udcff' is half of a character, and no text",
@@ -415,7 +413,7 @@ def test_a_page_is_written_to_a_file(run, tmp_path):
         (("--data", "x.csv", "--data-dir", "y", "--id", "x"), "`--data-dir` is for `--ood`, without `--data`"),
         (("--task", "nli", "--id", "x"), "`--task` is for the rows of `--data FILE`"),
         (("--text", "One."), "`--text` must be given 2 times for hans-sub (got 1)"),
-        ((*PAIR, "--label", "entailmen"), "there is no label of nli 'entailmen'; did you mean entailment?"),
+        ((*PAIR, "--toward", "entailmen"), "there is no label of nli 'entailmen'; did you mean entailment?"),
         ((*PAIR, "--toward", "maybe"), "there is no label of nli 'maybe'; known: "),
         ((*PAIR, "--format", "htm"), "there is no format of explanations 'htm'; did you mean html?"),
         ((*PAIR, "--attribution", "igg"), "there is no attribution backend 'igg'; did you mean ig?"),
@@ -457,15 +455,16 @@ def moods(tmp_path):
 
 
 def test_a_text_of_ones_own_is_explained_by_ones_own_models(run, moods):
-    """No set is named: the task is that of the models' own labels, and a true label is one of them."""
+    """No set is named: the task is that of the models' own labels, and the label to explain is one of them."""
     first, second, _ = moods
     common = ("--text", "What a waste of time.", "--models", first, second, "--factors", "ACC,CONF,MAX-DIFF")
-    status, out, err = run(*common, "--label", "BAD", ood=())
+    status, out, err = run(*common, "--toward", "BAD", ood=())
     assert (status, err) == (0, "")
     assert "one: " in out
     assert "two: " in out
-    assert "'good'" in out
-    assert out.startswith("text: bad\n")
+    assert "'bad'" in out
+    assert "'good'" not in out
+    assert out.startswith("text: label unknown\n")
     assert run(*common, "--attribution", "none", ood=())[0] == 0
 
 
@@ -486,7 +485,7 @@ def test_a_text_of_ones_own_that_no_models_are_for(run, moods):
             "the labels of the models differ: one says bad, good; three says bad",
         ),
         (
-            ("--text", "x", "--label", "meh", "--models", first),
+            ("--text", "x", "--toward", "meh", "--models", first),
             "there is no label of own labels 'meh'; known: bad, good",
         ),
         ((*PAIR, "--text", "x", "--models", first), "`--text` must be given 1 or 2 times (got 3)"),

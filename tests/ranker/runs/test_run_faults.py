@@ -23,6 +23,7 @@ from ranker.attribution import attribute
 from ranker.cli import main
 from ranker.runtime import store as store_module
 from ranker.runtime.upkeep import prune, verify
+from ranker.sources.base import Machine
 from ranker.sources.hf.classifiers import Classifier
 from ranker.sources.suites import bundled_suites
 
@@ -174,13 +175,12 @@ def test_a_run_with_guests_that_is_killed_loses_nothing(tmp_path, monkeypatch, r
 
 
 @pytest.mark.more
-@pytest.mark.parametrize(
-    "flags", [["--batch-size", "64"], pytest.param(["--batch-size", "100000"], marks=pytest.mark.slow)]
-)
-def test_the_batch_size_changes_no_answer(tmp_path, uninterrupted, flags):
+@pytest.mark.parametrize("tokens", [64, pytest.param(100_000, marks=pytest.mark.slow)])
+def test_the_batch_size_changes_no_answer(tmp_path, uninterrupted, monkeypatch, tokens):
     """Scores within 1e-6, as float32 sums allow; the same ranking, and the same accuracies of the methods."""
     evaluation = json.loads(uninterrupted[0])["evaluation"]
-    batched = command(tmp_path / "store", tmp_path / "a.json", MODELS, *flags)
+    monkeypatch.setattr("ranker.commands.arguments.machine", lambda values: Machine(token_budget=tokens))
+    batched = command(tmp_path / "store", tmp_path / "a.json", MODELS)
     evaluation_batched = json.loads(answer(batched, tmp_path / "a.json"))["evaluation"]
     assert [model["name"] for model in evaluation_batched["models"]] == [
         model["name"] for model in evaluation["models"]

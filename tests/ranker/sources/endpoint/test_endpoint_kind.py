@@ -510,7 +510,7 @@ IDENTITY = {
 ASKING = {
     "send_texts": True, "api_key_env": ("A_KEY",), "max_requests": 900, "max_tokens": 90_000, "concurrency": 3,
     "request_timeout": 7.0, "prices": "", "refetch": False, "prompts": (), "shots": (), "demonstrations": "",
-    "calibration": (), "length": "sum", "too_long": "cut",
+    "calibration": (), "too_long": "cut",
 }  # fmt: skip
 """Options of asking: none of them changes a number by itself; those of prompts are in the model's record."""
 

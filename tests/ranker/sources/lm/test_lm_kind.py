@@ -198,7 +198,7 @@ def test_shots_need_a_file(lm):
 
 
 @pytest.mark.parametrize(
-    ("option", "value"), [("calibration", ("some",)), ("length", "max"), ("too_long", "split"), ("shots", (-1,))]
+    ("option", "value"), [("calibration", ("some",)), ("too_long", "split"), ("shots", (-1,))]
 )
 def test_options_are_checked_by_their_record(option, value):
     """Before a file is read."""
