@@ -35,6 +35,8 @@ def folder(tmp_path, monkeypatch, checkpoint):
     for seed, name in enumerate(("ner-a", "ner-b")):
         labels = ("O", "B-LOC", "I-LOC")
         make_checkpoint(Path(name), "bert", labels, "TokenClassification", seed, initializer_range=0.5)
+    for seed, name in enumerate(("qa-a", "qa-b")):
+        make_checkpoint(Path(name), "bert", None, "QuestionAnswering", seed)
     Path("dev.json").write_text(json.dumps({"data": [{"paragraphs": paragraphs}]}))
     for name, answer in (("one", "dog"), ("two", "the cow")):
         Path(f"{name}.json").write_text(json.dumps({str(n): answer for n in range(len(TEXTS))}))

@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from logmaking import choice_row, lm_log
+from logmaking import choice_row, eval_log, header, lm_log, sample
 
 from ranker import LogOptions, TableOptions
 from ranker.commands import options
@@ -97,6 +97,13 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write_logs(tmp_path)
     write_others(tmp_path)
+    for name, right in (("a", 34), ("b", 20)):
+        samples = [
+            sample(f"s{n}", "I" if n >= right else "C", epoch, metadata={"topic": f"{n // 2}"})
+            for n in range(40)
+            for epoch in (1, 2)
+        ]
+        eval_log(tmp_path / f"{name}.eval", samples, header(epochs=2, model=f"org/{name}"))
     return tmp_path
 
 

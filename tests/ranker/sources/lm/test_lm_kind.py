@@ -197,9 +197,7 @@ def test_shots_need_a_file(lm):
         sources(Reference(str(lm())), options, ResourceCache())
 
 
-@pytest.mark.parametrize(
-    ("option", "value"), [("calibration", ("some",)), ("too_long", "split"), ("shots", (-1,))]
-)
+@pytest.mark.parametrize(("option", "value"), [("calibration", ("some",)), ("too_long", "split"), ("shots", (-1,))])
 def test_options_are_checked_by_their_record(option, value):
     """Before a file is read."""
     with pytest.raises(UsageError) as stop:
