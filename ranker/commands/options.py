@@ -390,14 +390,18 @@ COLUMNS = option(
     help="Columns of your own rows: text=premise,text=hypothesis,label=gold,id=key,rationale=why.",
 )
 
+TASK = option(
+    Heading.ROWS,
+    "--task",
+    metavar="NAME",
+    help="Task of your own rows: see `rank-models ls tasks`.  [default: that of the models' labels, or the known task "
+    "that the labels fit]",
+)
+
+READING = combine(COLUMNS, *(flag(TableOptions, name) for name in ROW_OPTIONS))
+
 OWN_ROWS = combine(
-    option(
-        Heading.ROWS,
-        "--task",
-        metavar="NAME",
-        help="Task of your own rows: see `rank-models ls tasks`.  [default: that of the models' labels, or "
-        "the known task that the labels fit]",
-    ),
+    TASK,
     option(
         Heading.ROWS,
         "--separator",
@@ -411,8 +415,7 @@ OWN_ROWS = combine(
         metavar="P",
         help="Least probability of a label that is given, with `--task label-sets`.  [default: 0.5]",
     ),
-    COLUMNS,
-    *(flag(TableOptions, name) for name in ROW_OPTIONS),
+    READING,
 )
 
 

@@ -88,7 +88,8 @@ if TYPE_CHECKING:
 @options.option(
     Heading.METHODS, "--keep", multiple=True, metavar="SET", help="Set that --select never drops as too similar."
 )
-@options.OWN_ROWS
+@options.TASK
+@options.READING
 @options.MACHINE
 @options.WORKERS
 @options.ISOLATE

@@ -109,6 +109,11 @@ def test_help_of_many_flags_is_short(help_of, name):
     assert ("--errors" in flags) == (name != "explain")
 
 
+def test_shift_has_no_option_of_label_sets(help_of):
+    """It counts labels as they are written, and would ignore them."""
+    assert {"--separator", "--threshold"} & {*re.findall(r"--[a-z-]+", help_of("shift"))} == set()
+
+
 @pytest.mark.parametrize("name", known_commands())
 def test_help_fits_into_80_columns(help_of, name):
     """Also what is not wrapped, such as examples; no word is broken at its hyphen."""
