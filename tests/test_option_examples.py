@@ -17,13 +17,13 @@ WITHOUT_EXAMPLE = {"--help", "--version"}
 def options_of(command):
     """The options of a command, and of those below it, each as the set of its spellings."""
     context = click.Context(command)
-    own = {
+    options = {
         frozenset((*parameter.opts, *parameter.secondary_opts))
         for parameter in command.get_params(context)
         if isinstance(parameter, click.Option)
     }
     below = command.commands.values() if isinstance(command, click.Group) else ()
-    return own.union(*map(options_of, below))
+    return options.union(*map(options_of, below))
 
 
 OPTIONS = {name: options_of(cli.get_command(click.Context(cli), name)) for name in known_commands()}
@@ -44,9 +44,9 @@ EXAMPLES = [example for path in (ROOT / "README.md", *PAGES) for example in exam
 
 def test_every_option_stands_in_an_example():
     """Of a command that has it. An option that needs no example is one that nobody needs."""
-    known = options_of(cli).union(*OPTIONS.values())
-    shown = {option for name, words in EXAMPLES for option in OPTIONS[name] if option & words}
-    assert sorted(max(option, key=len) for option in known - shown if not option & WITHOUT_EXAMPLE) == []
+    options = options_of(cli).union(*OPTIONS.values())
+    used = {option for name, words in EXAMPLES for option in OPTIONS[name] if option & words}
+    assert sorted(max(option, key=len) for option in options - used if not option & WITHOUT_EXAMPLE) == []
 
 
 def test_every_example_has_options_of_its_command():

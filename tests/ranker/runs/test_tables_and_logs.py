@@ -979,9 +979,11 @@ def test_explain_says_why_not_of_outcomes_and_logs(run, tmp_path):
     assert one_line(run(*arguments, "outcomes.csv", "--answers", "outcomes")).startswith(text)
     assert one_line(run(*arguments, first_log, second)).startswith(text)
     assert one_line(run("explain", "--text", "Row 3", "--models", first_log, second)).startswith(text)
-    shown = (*arguments, first_log, "--attribution", "none", "--metric")
-    assert one_line(run(*shown, "acc")).startswith("rows.csv: the rows say negative, positive and the models no, yes")
-    assert one_line(run(*shown, "f1")) == "`--metric` is of logs here, and none of these models records it"
+    predictions = (*arguments, first_log, "--attribution", "none", "--metric")
+    assert one_line(run(*predictions, "acc")).startswith(
+        "rows.csv: the rows say negative, positive and the models no, yes"
+    )
+    assert one_line(run(*predictions, "f1")) == "`--metric` is of logs here, and none of these models records it"
     status, _, err = run(*arguments, "outcomes.csv", "--answers", "outcomes", "--attribution", "none")
     assert status == 1
     assert "a says what was right, and not what was said" in err
