@@ -104,6 +104,7 @@ def counted(tmp_path_factory):
     return json.loads(done.stderr.splitlines()[-1])
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("name", BOUNDS)
 def test_a_second_decision_does_no_more_than_this(counted, name):
     """Known models cost as many look-ups, reads and keys as they did when the bounds were set, and no more."""

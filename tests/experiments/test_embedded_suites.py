@@ -105,7 +105,7 @@ def test_a_suite_holds_what_its_users_need_and_no_more(name):
             assert not re.search(r'"[^"]*[/\\][^"]*"', file.read_text(encoding="utf-8")), file
 
 
-@pytest.mark.few(1)
+@pytest.mark.more
 @pytest.mark.parametrize("name", NAMES)
 def test_models_load_and_answer(name):
     """Labels are the task's, every letter is known, answers are probabilities, and [MASK] says nothing."""

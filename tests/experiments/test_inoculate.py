@@ -156,6 +156,7 @@ def weights(output, member):
     return (output / member / "model.safetensors").read_bytes()
 
 
+@pytest.mark.more
 def test_a_recipe_becomes_a_suite(small, data_dir, tmp_path, hans):
     """Every member stands in suite.json with its accuracies on all rows, and the ranker reads it."""
     file = inoculate.inoculate(small, data_dir, tmp_path / "out", QUIET)
@@ -176,6 +177,7 @@ def test_a_recipe_becomes_a_suite(small, data_dir, tmp_path, hans):
     )
 
 
+@pytest.mark.more
 def test_the_accuracies_are_those_of_the_ranker(small, data_dir, tmp_path, known_set):
     """Accuracies in suite.json are those of the classifier that ranks."""
     file = inoculate.inoculate(small, data_dir, tmp_path / "out", QUIET)
@@ -185,6 +187,7 @@ def test_the_accuracies_are_those_of_the_ranker(small, data_dir, tmp_path, known
     assert model.ood_accuracy[known_set.fingerprint] == pytest.approx(np.mean(right), abs=1e-6)
 
 
+@pytest.mark.more
 def test_the_shared_stage_is_trained_once(small, data_dir, tmp_path, trained):
     """Every member starts from one in-domain model; the untouched one is that model."""
     inoculate.inoculate(small, data_dir, tmp_path / "out", QUIET)
@@ -244,6 +247,7 @@ def test_only_what_changed_is_trained_again(small, changed, data_dir, tmp_path, 
     assert trained == [60, 0, 20, 20]
 
 
+@pytest.mark.more
 def test_without_a_shared_stage_members_start_from_the_base(changed, data_dir, tmp_path, trained):
     """Then each member's own stage holds its in-domain rows, too, and its seed makes its first weights."""
     alone = changed("[shared]\nepochs = 1\nbatch_size = 8\n", "")
@@ -353,6 +357,7 @@ def test_a_disk_that_is_full_in_the_middle_of_the_weights(small, data_dir, tmp_p
         inoculate.inoculate(small, data_dir, tmp_path / "out", QUIET)
 
 
+@pytest.mark.more
 def test_a_killed_run_of_a_changed_recipe_leaves_no_old_accuracies(small, changed, data_dir, tmp_path, monkeypatch):
     """While models are being replaced no suite.json tells what those before them could do."""
     output = tmp_path / "out"
@@ -430,6 +435,7 @@ def test_a_base_that_links_out_of_its_directory_is_refused(from_checkpoint, data
     assert trained == []
 
 
+@pytest.mark.more
 def test_a_base_of_half_precision_is_trained_in_single(from_checkpoint):
     """Rounding every step's weights to 11 bits ruins them."""
     _, base = from_checkpoint
@@ -462,6 +468,7 @@ def test_a_base_that_is_missing_is_found_before_the_first_training(small, data_d
     assert trained == []
 
 
+@pytest.mark.more
 def test_a_model_without_weights_is_made_again(small, data_dir, tmp_path, trained):
     """So is one whose note on its training is damaged, and a damaged note on its accuracies is written again."""
     output = tmp_path / "out"
@@ -495,6 +502,7 @@ def run(capsys, *arguments):
     return ended.value.code or 0, *capsys.readouterr()
 
 
+@pytest.mark.more
 def test_the_command_prints_the_suites_path(capsys, data_dir, tmp_path):
     """The path goes to stdout, for `rank-models --models`; progress goes to stderr."""
     (tmp_path / "small.toml").write_text(RECIPE, encoding="utf-8")

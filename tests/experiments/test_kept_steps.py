@@ -66,6 +66,7 @@ def test_a_run_is_trained_once_and_ends_where_it_would_have(recipe, once, data_d
     assert [model.name for model in suites.load([str(folder)]).models] == list(by_name)
 
 
+@pytest.mark.more
 def test_a_checkpoint_is_what_as_many_steps_make(recipe, data_dir, tmp_path):
     """By hand: the same loop, which is looked at after its second step."""
     folder = inoculate.inoculate(recipe, data_dir, tmp_path / "out", QUIET).parent
@@ -84,6 +85,7 @@ def test_a_checkpoint_is_what_as_many_steps_make(recipe, data_dir, tmp_path):
         assert torch.equal(torch.cat([weight.detach().flatten() for weight in checkpoint.parameters()]), by_hand)
 
 
+@pytest.mark.more
 def test_a_second_run_trains_nothing(recipe, data_dir, tmp_path, trained):
     """Nothing that is complete is trained again, and the suite says the same."""
     file = inoculate.inoculate(recipe, data_dir, tmp_path / "out", QUIET)
@@ -186,6 +188,7 @@ def test_a_folder_of_a_checkpoints_name_is_not_deleted(recipe, data_dir, tmp_pat
     assert (notes.read_text(), trained) == ("mine", [])
 
 
+@pytest.mark.more
 def test_a_checkpoint_that_diverged_is_not_kept(changed, data_dir, tmp_path):
     """The training ends there, with the name of the checkpoint."""
     wild = changed("seed = 1\n", "checkpoints = [1, 2]\nlearning_rate = 1e38\nweight_decay = 1.0\n")
@@ -229,6 +232,7 @@ def test_points_say_the_run_and_compare_reads_them(recipe, data_dir, tmp_path, c
         ]
 
 
+@pytest.mark.more
 def test_runs_of_several_suites_bear_the_suites_name(recipe, data_dir, tmp_path, capsys):
     """As their models do."""
     folder = inoculate.inoculate(recipe, data_dir, tmp_path / "out", QUIET).parent

@@ -275,6 +275,7 @@ def test_suites_of_ones_own_are_taken_instead():
     assert tables.find("hans-sub", "", Run(own={"hans-sub": ["paws-mini"]})).name == "paws-mini"
 
 
+@pytest.mark.more
 def test_what_is_ranked_follows_from_the_exhibit(monkeypatch, tmp_path):
     """Every set of the tier with every attribution of the rows, on the population, probe, draws and seed of the run."""
     calls = []

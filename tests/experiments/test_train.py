@@ -98,6 +98,7 @@ def test_a_model_learns_what_can_be_learnt(tiny, examples):
     assert not model.training
 
 
+@pytest.mark.more
 def test_the_same_seed_gives_the_same_weights(examples):
     """Twice the same training is bit for bit the same model, dropout included; another seed is another model."""
     outcomes = []

@@ -91,6 +91,7 @@ def test_runs_end_with_their_segment():
     assert value("RATIONALE-IOU-F1", [0, 2, 2, 0], example) == pytest.approx(1)
 
 
+@pytest.mark.more
 @given(st.lists(st.tuples(st.integers(-3, 3), st.booleans()), min_size=1, max_size=30))
 def test_measures_agree_with_scikit_learn(rows):
     """The area as ERASER's program has it from scikit-learn, ties included, and precision, recall, F1 of top words."""

@@ -79,6 +79,7 @@ def steps_that_run(texts):
     return [text for text in texts if not text.startswith("pip install")]
 
 
+@pytest.mark.more
 def test_the_commands_print_what_is_shown(logs, rank_models):
     """With the exit status that follows, else 0 or that of a check that fails."""
     logs()
@@ -108,7 +109,7 @@ def test_the_page_shows_the_workflow():
     assert all(f"uses: {action} # v" in own_text for action in used)
 
 
-@pytest.mark.few(1)
+@pytest.mark.more
 @pytest.mark.parametrize(("outcome", "status"), [("pass", 0), ("fail", 3)])
 @pytest.mark.parametrize("writer", WRITERS)
 def test_the_workflow_goes_from_two_logs_to_a_check(logs, writer, outcome, status):

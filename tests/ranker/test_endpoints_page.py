@@ -18,7 +18,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "endpoints.md").read_text(encoding=
 COMMANDS = re.findall(r"(?m)^rank-models (.*)$", PAGE)
 
 
-@pytest.mark.few(1)
+@pytest.mark.more
 @pytest.mark.parametrize("command", COMMANDS, ids=range(len(COMMANDS)))
 def test_each_command_of_the_page_runs(command, tmp_path, monkeypatch, rank_models):
     """Each command ends well, within its budget; a dry run sends nothing, and says what it would cost."""

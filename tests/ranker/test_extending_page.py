@@ -81,7 +81,7 @@ def program(folder):
     return run
 
 
-@pytest.mark.few(1)
+@pytest.mark.more
 @pytest.mark.parametrize(("command", "page_output"), COMMANDS, ids=[command for command, _ in COMMANDS])
 def test_each_command_prints_what_is_shown(program, command, page_output):
     """Line by line, whatever the blanks between cells."""
@@ -98,7 +98,7 @@ def test_each_is_short_and_in_a_file_of_its_own():
     assert max(map(len, code.values())) < MOST_LINES
 
 
-@pytest.mark.few(1)
+@pytest.mark.more
 @pytest.mark.parametrize(
     ("name", "content", "text"),
     [

@@ -138,6 +138,7 @@ print(len(bytearray(600_000_000)))
 """
 
 
+@pytest.mark.more
 def test_a_parquet_file_that_lies_is_bounded_by_memory(tmp_path):
     """Decoding ends at the limit of memory, in one line, in a process that cannot use old memory again."""
     path = written(tmp_path / "a.parquet", text=pa.array(["a b"] * 200), label=lists(200, 50_000))
@@ -241,7 +242,7 @@ def test_a_pipe_is_not_waited_for(tmp_path, rank_models, name):
 WIDE = [f"column {number}" for number in range(15_000)]
 
 
-@pytest.mark.few(1)
+@pytest.mark.more
 @pytest.mark.parametrize("ending", ["csv", "tsv", "jsonl"])
 def test_a_message_names_a_few_of_many_columns(tmp_path, ending):
     """The first ones and how many more there are, of a file that has thousands."""

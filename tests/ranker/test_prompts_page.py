@@ -29,7 +29,7 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.mark.few(1)
+@pytest.mark.more
 @pytest.mark.parametrize("command", COMMANDS, ids=range(len(COMMANDS)))
 def test_each_command_of_the_page_runs(folder, rank_models, command):
     """Each command ends well, and each model is a prompt."""

@@ -113,7 +113,7 @@ def wheel(tmp_path, monkeypatch):
     monkeypatch.setattr(suites, "bundled_suites", lambda: {name: tmp_path / "suites" / name for name in IN_THE_WHEEL})
 
 
-@pytest.mark.few(1)
+@pytest.mark.more
 @pytest.mark.models
 @pytest.mark.parametrize("command", FACTORS)
 def test_factors_run_with_what_is_in_the_wheel(folder, wheel, command):
@@ -133,6 +133,7 @@ def test_factors_print_what_is_shown(folder, command):
     prints_what_is_shown(command)
 
 
+@pytest.mark.more
 @pytest.mark.models
 def test_checkpoints_and_ten_rows(folder):
     """The rows are those of the tutorial, with columns of the usual names."""
@@ -147,6 +148,7 @@ def test_checkpoints_and_ten_rows(folder):
     prints_what_is_shown("--data ten.jsonl")
 
 
+@pytest.mark.more
 def test_a_table_and_two_logs(folder):
     """The table is that of docs/tables.md; the logs are named in the text above it."""
     Path("wide.csv").write_text(block_of("tables.md", "wide.csv"))
@@ -173,6 +175,7 @@ def test_the_extras_that_journeys_need_are_there():
     assert {*packages.split(",")} == {"lm", "web", "texts", "rankings"} <= {*setup["options.extras_require"]}
 
 
+@pytest.mark.more
 @pytest.mark.models
 def test_prompts_run_on_any_model(folder):
     """The command is complete: with a model of random weights it names a prompt of the set."""

@@ -362,7 +362,7 @@ PARTS = 10
 """Tests that the quick run is cut into, for several processes."""
 
 
-@pytest.mark.few(1)
+@pytest.mark.more
 @pytest.mark.parametrize(
     ("first", "count"),
     [

@@ -12,6 +12,7 @@ from ranker.domains.report.correlations import MEASURES
 PAGE = (Path(__file__).parents[2] / "docs" / "shift.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.more
 def test_the_command_prints_what_is_shown(rank_models):
     """Word by word, however lines are folded; "..." stands for the rest."""
     for block in re.findall(r"(?ms)^```console\n(.*?)^```", PAGE):

@@ -99,6 +99,7 @@ def test_the_table_names_each_task_and_metric():
     } == set()
 
 
+@pytest.mark.more
 def test_a_batch_of_rows_to_fill_in_is_read_once_it_is_filled(folder, rank_models):
     """The rows are those that tell models apart; filled in, the table is one for --data, beside the same pool."""
     write_tables(number=False)

@@ -86,6 +86,7 @@ def agrees(page_output, real):
     return True
 
 
+@pytest.mark.more
 def test_the_tutorial(tmp_path, monkeypatch):
     """Each command does its work, and what it prints is what is shown below it."""
     monkeypatch.chdir(tmp_path)

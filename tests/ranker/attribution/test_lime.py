@@ -141,6 +141,7 @@ def test_a_repeated_word_has_a_score_at_each_place(trained):
     assert len(np.unique(row.word_scores)) == 8
 
 
+@pytest.mark.more
 def test_scores_do_not_depend_on_what_is_computed_beside_them(trained, hans):
     """One example alone, or at another place with another batch size, has the same samples and the same scores."""
     examples = list(hans.examples[:4])

@@ -252,7 +252,7 @@ def test_segments_first_says_of_two_texts_only_what_each_is_alone(trained, hans)
     assert off["across"] < 0.8 * off["segments"]
 
 
-@pytest.mark.few(1)
+@pytest.mark.more
 @pytest.mark.parametrize(("tree", "number"), [("across", 0), ("across", 7), ("segments", 7)])
 def test_values_are_those_of_shap(shap, trained, hans, tree, number):
     """Values are those of shap's Partition explainer with the same tree, an equivalent masker and no limit."""
@@ -294,6 +294,7 @@ def test_values_are_shapleys_where_there_are_no_groups(trained):
     assert row.scores[inside] == pytest.approx(expected, abs=1e-6)
 
 
+@pytest.mark.more
 def test_values_do_not_depend_on_what_is_computed_beside_them(trained, hans):
     """One example alone, and among others with another budget of tokens a batch, has the same values."""
     examples = hans.examples[:4]

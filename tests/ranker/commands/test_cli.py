@@ -34,6 +34,7 @@ def few_models(count: int) -> list[str]:
     return [model.source.path for model in suites.load(["hans-sub-mini"]).models[:count]]
 
 
+@pytest.mark.more
 def test_the_main_job_prints_models_and_methods(rank_models):
     """One command on embedded data and models ends with a table of all methods, and says that it is the sample."""
     status, out, err = rank_models("--ood", "hans-sub", "--probe", "10", "--limit", "12")
@@ -414,6 +415,7 @@ def test_a_format_that_makes_it_slower_is_pointed_out(rank_models, monkeypatch, 
     assert message.count("`--dtype bfloat16`: cpu has no units for it; float32 may be faster") == (0 if units else 1)
 
 
+@pytest.mark.more
 def test_a_warning_is_not_said_twice(rank_models, tmp_path):
     """A text that is too long is met when probabilities are asked for, and when it is explained."""
     ten = tmp_path / "ten.jsonl"
@@ -425,6 +427,7 @@ def test_a_warning_is_not_said_twice(rank_models, tmp_path):
     assert len(cut) == len(set(cut)) >= len(models)
 
 
+@pytest.mark.more
 def test_a_label_map_that_fits_no_model_is_pointed_out(rank_models, tmp_path):
     """Once, also where the models' own labels are asked for before; one that fits is no matter for words."""
     ten = tmp_path / "ten.jsonl"
@@ -488,6 +491,7 @@ def test_columns_are_of_the_in_domain_rows_too(rank_models, tmp_path):
     assert "no column has a usual name" in one_line(rank_models(*command)[2])
 
 
+@pytest.mark.more
 def test_the_format_is_that_of_the_file(rank_models, tmp_path):
     """As its name ends; a format that was named wins."""
     models = (few_models(1)[0], few_models(8)[7])
@@ -607,6 +611,7 @@ def test_what_is_no_run_is_not_reported(rank_models, tmp_path, content, message)
     assert message in one_line(err)
 
 
+@pytest.mark.more
 def test_a_model_below_chance_at_home_is_pointed_out(rank_models, tmp_path):
     """Labels mapped the wrong way round show on in-domain rows, before anyone trusts the rank."""
     models = [*few_models(2), tmp_path / "wrong"]

@@ -176,6 +176,7 @@ def long_folder(folder):
     return long
 
 
+@pytest.mark.more
 def test_a_long_temporary_folder_does_for_the_server_of_processes(tmp_path):
     """The server's socket lies elsewhere, and nothing of it is left."""
     (tmp_path / "brief.py").write_text(BRIEF)

@@ -117,6 +117,7 @@ def expected_marks(folder, answering):
     return np.array(marks).reshape(len(MODELS), -1)
 
 
+@pytest.mark.more
 def test_several_prompts_are_several_judges(folder, rank_models):
     """A built-in one by name, and an own one whose labels are no numbers."""
     (folder / "short.toml").write_text(
@@ -128,6 +129,7 @@ def test_several_prompts_are_several_judges(folder, rank_models):
     assert [judge["name"] for judge in found(out)["judges"]] == ["my/fluent", "my/short"]
 
 
+@pytest.mark.more
 def test_nobody_has_confirmed_what_judges_say_alone(folder, rank_models):
     """Before everything else; no label is counted, no value is claimed, and the next step is to mark rows."""
     write_csv("gpt.csv", ["id", *MODELS], [[f"q{n}", 1, 2, 4 + n % 2] for n in range(8)])
@@ -166,6 +168,7 @@ def test_answers_alike_tell_of_marks_without_a_judge(folder, rank_models):
     assert "MARKED reads more than people's marks, and these can overrule the rest. Without them the order" in notes
 
 
+@pytest.mark.more
 def test_a_package_that_compares_answers_is_needed_without_a_judge_alone(folder, rank_models, monkeypatch):
     """An absent package is a note beside a judge, and without one an error before any model is asked."""
     monkeypatch.setitem(sys.modules, "rapidfuzz", None)

@@ -410,6 +410,7 @@ def test_answers_of_several_people_are_compared(folder, rows):
     assert f"{2 * rows} answers" in out  # each is a reading of its row's label
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("place", ["file", "pool"])
 def test_a_report_says_which_answers_it_lacks_and_a_budget_counts_those_of_the_file(folder, place):
     """Others' answers, in a file or the pool's own column, spend no budget; `run` says that a pool's are not read."""

@@ -115,6 +115,7 @@ def test_documents_are_the_first_of_all_models(folder):
         assert names != [*dict.fromkeys(ranked)]
 
 
+@pytest.mark.more
 def test_undo_goes_back_document_by_document(folder):
     """To the last one of the query before, too; a skipped query keeps its grades."""
     count = asked(graded(folder, ["q"])[1])[0][2]

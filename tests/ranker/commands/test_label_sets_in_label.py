@@ -75,6 +75,7 @@ def test_undo_reveal_and_no_boxes(folder):
     assert "[ ] 1 anger  [x] 2 joy" in out[out.rindex("your answer now: [") :]
 
 
+@pytest.mark.more
 def test_the_page_ticks_as_the_terminal_does(folder, monkeypatch):
     """The same boxes with the same keys; the same file."""
     _, out, _ = ticked(folder, ["1", "3", "t", "4", "t", "q"])

@@ -192,6 +192,7 @@ def test_tags_are_typed_on_a_terminal_and_marked_on_the_page(folder, monkeypatch
     assert [row["label"] for row in kept(folder, "page.csv")] == ["O O O O"]
 
 
+@pytest.mark.more
 def test_the_page_keeps_what_the_terminal_keeps(folder, monkeypatch):
     """The same texts, skips, undos and second thoughts make the same file but for times."""
 
@@ -271,6 +272,7 @@ def test_several_lines_come_back_as_they_were_typed(folder, monkeypatch):
     assert (folder / "labels.csv").read_bytes().startswith(content)
 
 
+@pytest.mark.more
 def test_answers_are_compared_on_some_rows_of_a_large_pool(folder):
     """Always the same, and those that have an answer; a larger batch compares as many as it writes."""
     rows = range(MAX_COMPARED_ROWS + 20)
@@ -332,6 +334,7 @@ def write_systems(folder, seed, rows=150):
     return [" ".join(words) for words in truth], answers
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("count", [2, pytest.param(60, marks=pytest.mark.soak)])
 def test_sessions_of_texts_end_in_time(tmp_path, monkeypatch, count):
     """By what is lost, within 50 references; little is lost in truth, and the report has the session's order."""

@@ -43,6 +43,7 @@ def run(tmp_path, monkeypatch, rank_models):
     return lambda *arguments: rank_models(*arguments, "--models", "a", "b")
 
 
+@pytest.mark.more
 def test_a_decision_has_them_unasked_where_rows_have_such_words(run):
     """And counts the row where nobody named one; without the columns they are neither there nor left out."""
     status, out, _ = run("--data", "mine.jsonl", *COLUMNS, "--method", "RATIONALE-F1", "--format", "json")

@@ -124,6 +124,7 @@ def evaluations() -> int:
     return sum(row.effort for row in attribute(model, labelled(ROWS, task).examples, settle(SHAPSettings(), task)))
 
 
+@pytest.mark.more
 def test_named_factors_stand_in_the_table(run):
     """Each with its direction, its order of the models, and that of accuracy with ties broken by it."""
     _, out, _ = run("--factors", "ACC,length.py,predicted.py", "--format", "json")
@@ -136,6 +137,7 @@ def test_named_factors_stand_in_the_table(run):
     assert rows["LENGTH"][:2] == ["lower", "a = b = c"]
 
 
+@pytest.mark.more
 def test_a_factor_of_a_shortcut_needs_its_label(run, passes):
     """Without its label the factor is refused before a model is run; with the label it is measured."""
     status, _, messages = run("--factors", "ACC,toward.py")
@@ -156,6 +158,7 @@ def test_a_label_of_a_shortcut_is_one_of_the_task(run, passes):
     assert all(name in messages for name in ("neutral", "negative", "positive"))
 
 
+@pytest.mark.more
 def test_a_decision_from_python_declares_the_label_as_evidence(folder):
     """The measure is that of a task that has the label."""
     task = ClassificationTask("mood", ("negative", "positive"), shortcut=1)

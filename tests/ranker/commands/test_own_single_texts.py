@@ -63,6 +63,7 @@ def test_a_card_names_the_factor_that_breaks_ties(run, tmp_path):
     assert "ACC+FACTOR" in by_name
 
 
+@pytest.mark.more
 def test_rows_of_ones_own_are_ordered_by_a_factor_that_is_named(run):
     """Unasked, a decision attributes nothing; asked, the factor orders the models."""
     plain = json.loads(run("--data", "mine.jsonl", "--format", "json")[1])
@@ -72,6 +73,7 @@ def test_rows_of_ones_own_are_ordered_by_a_factor_that_is_named(run):
     assert all(model["scores"]["STOP-SHARE"] > 0 for model in json.loads(out)["decision"]["models"])
 
 
+@pytest.mark.more
 def test_answers_in_a_file_are_ranked_beside_them_unasked(run, tmp_path):
     """Nothing is attributed then, since a file cannot be; whoever names a backend has the factors, and not the file."""
     (tmp_path / "x.csv").write_text("id,prediction\n0,positive\n1,negative\n2,negative\n3,negative\n")

@@ -177,6 +177,7 @@ def test_lines_of_the_log_name_options_while_a_command_runs(capsys):
     assert capsys.readouterr().err.splitlines() == ["`store`: name `probe`", "`--store`: say `--probe`"]
 
 
+@pytest.mark.more
 def test_notes_and_reasons_of_a_run_name_options(run, tmp_path):
     """Reasons for what is left out or absent name options: on the screen, in JSON and in what is kept."""
     (tmp_path / "ten.csv").write_text(

@@ -245,7 +245,7 @@ def test_a_session_that_is_stopped_goes_on(label, by_key):
     assert label.as_found()
 
 
-@pytest.mark.few(1)
+@pytest.mark.more
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_session_that_is_ended_gives_the_terminal_back(label, number):
     """Whatever ends it."""
@@ -316,7 +316,7 @@ COLOUR = re.compile(r"\x1b\[(?:[0-9]+;)*(?:3|4|9|10)[0-8][0-9;]*m")
 """A colour of the text or of its ground; bold and dim are none."""
 
 
-@pytest.mark.few(1)
+@pytest.mark.more
 @pytest.mark.parametrize(
     ("command", "value"), [*((name, "1") for name in COLOURED), ("label", None), ("explain", None), ("compare", None)]
 )

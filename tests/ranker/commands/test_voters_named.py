@@ -40,6 +40,7 @@ def folder(tmp_path, monkeypatch):
 RUN = "--data ten.csv --pool pool.csv --models a.csv b.csv c.csv"
 
 
+@pytest.mark.more
 def test_voters_vote_and_are_not_ranked(folder, rank_models):
     """The order, P and the note on both with and without them; a voter by chance alone has no say."""
     status, out, err = rank_models(*shlex.split(f"{RUN} --voters good.csv coin.csv --format json --save run.json"))
@@ -84,6 +85,7 @@ def test_what_cannot_vote_is_one_line(folder, rank_models, arguments, says):
     assert err.count("\n") == 1
 
 
+@pytest.mark.more
 def test_label_asks_with_voters_and_reports_with_them(folder, rank_models, monkeypatch):
     """A session names them once, and so does the command that it ends with."""
     line = "label --plain --pool pool.csv --models a.csv b.csv c.csv --voters good.csv coin.csv -o out.csv --budget 2"

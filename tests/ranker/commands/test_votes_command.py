@@ -80,6 +80,7 @@ def test_judges_alone_are_not_confirmed(folder, rank_models):
     assert out.splitlines()[2] == "Cannot say yet: no person has confirmed that a leads"
 
 
+@pytest.mark.more
 def test_a_language_model_marks_answers_that_people_compared(folder, rank_models):
     """Marks are verdicts, as differences; rows of the pool have the ids of the votes."""
     make_lm(folder / "lm")

@@ -151,6 +151,7 @@ def test_each_field_names_its_source(name):
     assert "url" in raw or "by_hand" in raw
 
 
+@pytest.mark.more
 def test_the_catalogues_are_those_of_the_papers():
     """20 sets of BOSS, 16 pairs of task and set of GLUE-X and its 8 tasks, 15 domains, with the sizes as printed."""
     cards = {name: sets.find_card(name) for name in CARDS}

@@ -51,6 +51,7 @@ def test_values_and_rows_are_those_of_the_runs(runs):
     assert comparison.trends == ()
 
 
+@pytest.mark.more
 def test_the_best_on_average_is_that_of_draws_of_each_set(runs):
     """The probabilities are those of means of independent draws."""
     by_rows = compare(runs).on_average
@@ -75,6 +76,7 @@ def test_the_set_with_few_labels_needs_more(runs):
     assert certain.groups[0] == ("bert",)
 
 
+@pytest.mark.more
 def test_a_decision_with_a_pool_is_drawn_from_its_intervals(runs):
     """The means and the order that its intervals and probabilities say."""
     pooled = [dataclasses.replace(run, found=dataclasses.replace(run.found, kind="pool", versus=())) for run in runs]

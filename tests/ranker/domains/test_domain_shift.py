@@ -59,6 +59,7 @@ def test_ninety_five_of_a_hundred_splits_are_near(name):
     assert verdicts.count("near") >= 95
 
 
+@pytest.mark.more
 def test_sets_of_one_task_are_far_and_of_two_are_other():
     """As the reference pairs themselves."""
     shifts = measure_shift([domain(name, embedded(name)) for name in ("hans-sub", "hans-lex", "paws")])

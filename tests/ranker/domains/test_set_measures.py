@@ -123,6 +123,7 @@ def test_p_of_a_perfect_correlation_is_zero():
     assert (pearson_p(1.0, 3), pearson_p(-1.0, 9), pearson_p(0.0, 3)) == (0.0, 0.0, 1.0)
 
 
+@pytest.mark.more
 def test_lower_is_better_turns_the_order_and_keeps_the_unit():
     """Error rates rank as accuracies do, in the table's unit and sign; decay is the growth of the error."""
     errors = [row | {"value": 1 - row["value"]} for row in scores(8)]

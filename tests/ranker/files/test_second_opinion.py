@@ -278,7 +278,7 @@ def test_what_was_read_wrongly_once(folder, name):
     assert case.refused or not ended.refused, ended.message
 
 
-@pytest.mark.few(1)
+@pytest.mark.more
 @pytest.mark.parametrize(
     ("column", "word"),
     [*(("truth", word) for word in ("NA", "n/a", "nan", "NULL", "None", "#N/A")), ("answers", "NA"), ("rows", "NA"),

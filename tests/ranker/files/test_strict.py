@@ -22,6 +22,7 @@ def run(folder, *arguments):
     return called(*typed, output=folder / "a.json"), called(*typed, "--strict", output=folder / "b.json")
 
 
+@pytest.mark.more
 def test_what_is_plain_goes_through(tmp_path):
     """Rows with ids, and answers that are all labels, joined by ids."""
     saved(tmp_path, rows=ROWS, a=ANSWERS, b=OTHERS)
@@ -30,7 +31,7 @@ def test_what_is_plain_goes_through(tmp_path):
     assert plain.accuracies == strict.accuracies
 
 
-@pytest.mark.few(1)
+@pytest.mark.more
 @pytest.mark.parametrize(
     ("files", "arguments", "says"),
     [

@@ -35,6 +35,7 @@ def probabilities(session):
     return session.learner.predictive_probabilities(session.answered)
 
 
+@pytest.mark.more
 def test_a_session_finds_the_order():
     """After some answers the models stand in their true order, and it says how sure that is."""
     predicted, truth = some_pool()

@@ -245,6 +245,7 @@ def test_each_format_has_the_verb_and_nothing_that_says_otherwise(name):
     assert content.get("decision", content)["choice"]["text"] == verb
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("name", OF_RUNS)
 def test_next_says_what_the_verb_says(name):
     """One sentence begins with Next; where a model may be taken it names that, and what is expected to be lost."""

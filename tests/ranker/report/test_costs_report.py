@@ -86,6 +86,7 @@ def test_the_answer_names_the_cheapest_model_that_is_close(name):
     assert " ".join(sentences[len(without) - 1 : -1]) == expected
 
 
+@pytest.mark.more
 def test_programs_have_the_numbers(tmp_path):
     """In the columns of the CSV and of `to_rows`, and in a saved run; without costs these columns are not there."""
     rows = list(csv.DictReader(io.StringIO(report.render(PRICED, "csv"))))

@@ -229,6 +229,7 @@ def test_github_passes_with_a_notice(gate):
     assert commands(out)[0][2].startswith("PASSED: ")
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("existing", ["", "# Another step\n"])
 def test_the_summary_of_the_step_has_the_report(gate, tmp_path, monkeypatch, existing):
     """As Markdown, after the text that is there; only for this format."""

@@ -167,6 +167,7 @@ def test_several_tasks_keep_to_the_schema():
         check(json.dumps(task), RUN)
 
 
+@pytest.mark.more
 def test_shifts_keep_to_the_schema():
     """JSON of `shift` keeps to the schema, also of sets of which nothing can be told."""
     rows = [{"text": "a b"}, {"text": "c"}]

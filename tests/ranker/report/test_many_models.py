@@ -31,6 +31,7 @@ def tables(ranking):
     return {name: {table.caption: table for table in full_document.tables_for(name)} for name in report.TEXTS}
 
 
+@pytest.mark.more
 def test_a_page_lists_all_models_and_other_texts_the_first(tables):
     """The caption says how many there are, and where all are."""
     assert len(tables["html"]["Order"].rows) == MODELS

@@ -40,6 +40,7 @@ def test_a_title_stands_above_its_figure_and_fits():
     assert (after.width, after.height) == pytest.approx((before.width, before.height))
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("make", [toy, toy_decision])
 def test_every_figure_of_a_report_has_its_name(make):
     """Each that a report of the ranking holds can be asked for."""

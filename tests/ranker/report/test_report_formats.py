@@ -234,6 +234,7 @@ def test_golden(name, mode):
     check_golden(mode, name, report.render(RANKINGS[mode](), name))
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("mode", RANKINGS)
 def test_each_drawing_of_a_page_stands_in_a_section_of_its_own(mode):
     """One figure a section, under its own heading."""
@@ -253,7 +254,7 @@ def test_each_table_stands_in_formats_that_there_are(mode):
     assert columns == set(report.TEXTS) - {"json", "csv"}
 
 
-@pytest.mark.few(1)
+@pytest.mark.more
 @pytest.mark.parametrize("mode", RANKINGS)
 def test_formats_show_the_same_numbers(mode):
     """Every number of the terminal's tables stands in Markdown, LaTeX and HTML, in the same row."""
@@ -678,6 +679,7 @@ def test_labels_are_text_in_the_heads_of_tables(name, label):
         assert f"{label}, 1 row" in " ".join(plain.split())
 
 
+@pytest.mark.more
 def test_a_page_without_attributions_promises_no_scores():
     """No tooltip, no help and no table speaks of scores that were not asked for."""
     bare = dataclasses.replace(telling(), attribution="none")
@@ -941,6 +943,7 @@ def test_a_metric_of_another_name_is_named_everywhere():
             assert not re.search(r"\bACC\b|accura|% right|right on", short), (name, short)
 
 
+@pytest.mark.more
 def test_the_page_shows_examples_as_every_model_reads_them():
     """The words of each model, coloured by their scores; what the designed factor reads is outlined; scores as text."""
     page = PageReader(report.render(toy(), "html"))

@@ -45,6 +45,7 @@ def test_nothing_runs_but_the_page_and_nothing_leaves_it(make, page, tmp_path):
     assert requests == [(tmp_path / "report.html").as_uri()]
 
 
+@pytest.mark.more
 def test_a_click_on_a_header_sorts(page, tmp_path):
     """Numbers by value, the greatest first, then the least; names by the alphabet."""
     load(page, tmp_path, toy())
@@ -60,6 +61,7 @@ def test_a_click_on_a_header_sorts(page, tmp_path):
     assert page.ask("document.querySelector('[aria-sort]').getAttribute('aria-sort')") == "ascending"
 
 
+@pytest.mark.more
 def test_empty_cells_stay_last(page, tmp_path):
     """Whichever end of the numbers is first."""
     large, base, lstm = toy().evaluation.models
@@ -127,6 +129,7 @@ def screen(page):
     page.call("Emulation.clearDeviceMetricsOverride")
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("make", [toy, toy_decision])
 @pytest.mark.parametrize(
@@ -167,7 +170,7 @@ PAPER = 1032
 """Width of a landscape A4 sheet within the margins of the page, in CSS pixels."""
 
 
-@pytest.mark.few(1)
+@pytest.mark.more
 @pytest.mark.parametrize("make", [toy, toy_decision, partial(crowd, 60)])
 def test_a_dark_page_is_printed_whole_in_black_on_white(make, page, screen, tmp_path):
     """Inks are those of the light page, and no table or figure is wider than the paper."""
@@ -183,6 +186,7 @@ def test_a_dark_page_is_printed_whole_in_black_on_white(make, page, screen, tmp_
     assert wide <= PAPER
 
 
+@pytest.mark.more
 def test_a_table_is_sorted_by_keys(page, tmp_path):
     """Tab reaches the header of a column, which shows that it has the focus, and Enter sorts by it."""
     load(page, tmp_path, toy())
@@ -199,6 +203,7 @@ def test_a_table_is_sorted_by_keys(page, tmp_path):
     assert page.ask(FIRST_COLUMN)[0] == "MAJORITY"
 
 
+@pytest.mark.more
 def test_figures_and_examples_can_be_read_by_a_screen_reader(page, tmp_path):
     """Every drawing is an image with a name and a description; every table that scrolls can be reached by keyboard."""
     load(page, tmp_path, toy())
@@ -222,6 +227,7 @@ def test_figures_take_the_inks_of_the_page(page, tmp_path):
     assert "INDEX-DIFF" in page.ask("document.querySelector('svg').textContent")
 
 
+@pytest.mark.more
 def test_cells_of_the_heatmap_carry_their_numbers(page, tmp_path):
     """A colour never stands alone: every coloured cell has its number as text, and every coloured word its score."""
     load(page, tmp_path, toy())
@@ -234,6 +240,7 @@ def test_cells_of_the_heatmap_carry_their_numbers(page, tmp_path):
     assert page.ask("[...document.querySelectorAll('.word[title]')].every(word => word.title.length > 0)")
 
 
+@pytest.mark.more
 def test_text_on_the_strongest_colours_can_be_read(page, tmp_path):
     """In light and in dark, words on the full colour of either side have a contrast of 4.5 or more."""
     for scheme in ("light", "dark"):

@@ -13,6 +13,7 @@ from ranker.errors import DataError
 from ranker.report import changes
 from ranker.runs.changes import what_changed
 from ranker.scoring.score import Evidence
+from ranker.sources import suites
 
 FACTORS = [BUILTIN[name] for name in ("ACC", "CONF", "CONF-H", "INDEX-DIFF", "SUM-DIFF")]
 
@@ -23,10 +24,9 @@ def saved(tmp_path_factory):
     folder = tmp_path_factory.mktemp("saved")
     rows = dataclasses.replace(sets.load("hans-sub", limit=16), population=12)
     first = dataclasses.replace(rows, examples=rows.examples[:6])
-    rank("hans-sub-mini", rows, probe=2, evidence=Evidence("occlusion", factors=FACTORS)).save(
-        folder / "evaluation.json"
-    )
-    decide("hans-sub-mini", first, evidence=Evidence("occlusion", factors=FACTORS)).save(folder / "decision.json")
+    three = suites.Suite("three", suites.load(["hans-sub-mini"]).models[::3])
+    rank(three, rows, probe=2, evidence=Evidence("occlusion", factors=FACTORS)).save(folder / "evaluation.json")
+    decide(three, first, evidence=Evidence("occlusion", factors=FACTORS)).save(folder / "decision.json")
     return {mode: json.loads((folder / f"{mode}.json").read_text()) for mode in ("evaluation", "decision")}
 
 

@@ -52,6 +52,7 @@ def dataset(rows=ROWS):
     return LabelledDataset("rows", TASK, tuple(rows), len(rows))
 
 
+@pytest.mark.more
 def test_a_decision_measures_factors_of_the_prediction(tmp_path):
     """Of words that weigh w in a sum, w is the score: the factors are known; the others say why they are left out."""
     runtime = Runtime(store=tmp_path / "store")
@@ -77,6 +78,7 @@ def test_a_decision_measures_factors_of_the_prediction(tmp_path):
     assert (tmp_path / "encoded").read_text() == encoded
 
 
+@pytest.mark.more
 def test_a_page_explains_the_rows_that_taggers_answer_most_differently(tmp_path):
     """Each with the reference, the models' answers and their words' scores; none where nothing is attributed."""
     models = weighers(tmp_path, "a", "b", "z")
@@ -95,6 +97,7 @@ def test_a_page_explains_the_rows_that_taggers_answer_most_differently(tmp_path)
     assert (plain.examples, "What the models look at" in render(plain, "html")) == ((), False)
 
 
+@pytest.mark.more
 def test_nothing_is_attributed_unasked(tmp_path):
     """Neither in a decision nor in a ranking, where models may be unable to; a named factor asks for it."""
     models = [*weighers(tmp_path, "a"), Tagger("plain")]
@@ -200,6 +203,7 @@ def files(tmp_path):
     return tags, dev
 
 
+@pytest.mark.more
 def test_explain_shows_tags_and_spans_in_every_format(tagger, extractor, files, rank_models):
     """The reference, the prediction, each word's score as `attribute` has it, and what is explained."""
     tags, dev = files

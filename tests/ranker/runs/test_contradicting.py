@@ -28,6 +28,7 @@ def decided(answers, method=None):
     return [decision.models[n].score for n in places], np.array(decision.p_beats)[np.ix_(places, places)]
 
 
+@pytest.mark.more
 def test_answers_that_contradict_each_other_say_the_same_in_any_order():
     """A row that several labelled has noisy readings of one label, whichever comes last."""
     score, beats = decided(ANSWERS)

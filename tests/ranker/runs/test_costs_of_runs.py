@@ -70,6 +70,7 @@ def lm_logs(folder, *names):
     return [folder / name for name in names]
 
 
+@pytest.mark.more
 def test_logs_of_lm_eval_have_seconds_and_no_price(tmp_path):
     """So they can be told by time alone, and the table says how that was measured."""
     logs = lm_logs(tmp_path, "a", "b")

@@ -49,6 +49,7 @@ def as_letters_and_accents(text):
 # ---- names of labels
 
 
+@pytest.mark.more
 def test_labels_that_look_alike_are_one_label(shares, tmp_path):
     """A label is the same with its accents in one character or two, in rows, answers, and label maps."""
     rows = [f"{n},Row {n}.,{MOODS[n % 2] if n % 3 else as_letters_and_accents(MOODS[n % 2])}" for n in range(8)]
@@ -386,6 +387,7 @@ def test_a_first_line_that_names_columns_is_a_head(tmp_path, lines):
     assert len(read(saved(tmp_path / "table.txt", *lines))) == len(lines) - 1
 
 
+@pytest.mark.more
 def test_lines_are_answers_rows_and_labels(shares, tmp_path):
     """Of a .txt, answers are joined to rows by order, and labels are read where the user says so."""
     truth = ["a cat sat", "a dog ran", "it rained"]

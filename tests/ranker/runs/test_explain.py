@@ -312,6 +312,7 @@ ONE = suites.load(["hans-sub-mini"]).models[0].source.path
 PAIR = ("--text", "The poets near the bridge ran.", "--text", "The bridge ran.")
 
 
+@pytest.mark.more
 def test_a_set_is_found_whatever_its_case(run):
     """With the embedded suite that is made for it."""
     assert run(*PAIR, "--attribution", "none", ood=("--ood", "HANS-SUB"))[0] == 0
@@ -390,6 +391,7 @@ def test_the_label_that_scores_speak_for_can_be_chosen(run):
     assert first["models"][0]["factors"] == second["models"][0]["factors"]
 
 
+@pytest.mark.more
 def test_a_page_is_written_to_a_file(run, tmp_path):
     """`-o x.html` is a page and leaves stdout empty; no models named means the embedded suite."""
     status, out, _ = run(*PAIR, "-o", tmp_path / "x.html")

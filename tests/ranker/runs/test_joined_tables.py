@@ -127,6 +127,7 @@ def test_ids_that_count_in_order_or_not_at_all_leave_positions(tmp_path, ids):
 # ---- one text of a pair
 
 
+@pytest.mark.more
 def test_a_text_of_a_pair_that_repeats_joins_no_row(tmp_path):
     """Two hypotheses for each premise, and a file with the premise alone."""
     pairs = {"premise": [f"Premise {n // 2}." for n in range(SIZE)], "hypothesis": [f"It is {n}." for n in range(SIZE)]}
@@ -150,6 +151,7 @@ def test_of_a_text_that_repeats_at_times_the_others_are_joined(tmp_path):
 # ---- several columns of ids
 
 
+@pytest.mark.more
 def test_a_number_of_another_column_is_no_id(tmp_path):
     """An id and an index may hold the same numbers of other rows, so the user says which is which."""
     index = np.random.default_rng(3).permutation(SIZE)

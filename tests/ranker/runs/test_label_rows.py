@@ -72,6 +72,7 @@ def filled(pool, rows, column="label"):
     return export.render("csv", rows, [cells[row_key(row)] for row in rows], ("no", "yes"), column)
 
 
+@pytest.mark.more
 def test_the_choice_looks_at_no_label(suite, rows, task, runtime):
     """The same rows are chosen from rows that have labels; random ones go on where they stopped."""
     ten = chosen(suite, task, unlabelled(rows), 10, runtime=runtime)
@@ -220,6 +221,7 @@ def test_a_small_pool_is_pointed_out_with_the_figures_of_the_page(suite, rows, c
     assert re.findall(r"[\d,.]+\d", sentence) == ["499", of_size["1,000"], "1,000", of_size["300"], "300"]
 
 
+@pytest.mark.more
 def test_a_larger_pool_is_not_pointed_out_nor_a_pool_of_files(suite, caplog, runtime, tmp_path):
     """From 500 rows on labels do more; and files of answers have no answers to more rows."""
     rows = unlabelled(sets.load("hans-sub").examples[:500])
@@ -277,6 +279,7 @@ def test_a_pool_changes_what_a_decision_goes_by(suite, rows, runtime):
     assert any("is no estimate of accuracy" in note for note in ranking.notes)
 
 
+@pytest.mark.more
 def test_a_decision_with_a_pool_can_go_by_accuracy_and_by_what_needs_no_label(suite, rows, runtime):
     """`method` names them; a label-free one comes with its trap, and what needs in-domain rows is not offered."""
     labelled = sets.LabelledDataset("own", sets.cards()["hans-sub"].task, rows[:10], 10)
@@ -297,6 +300,7 @@ def test_a_decision_with_a_pool_can_go_by_accuracy_and_by_what_needs_no_label(su
         decide(suite, labelled, pool=unlabelled(rows), method="ATC", evidence=Evidence("none"), runtime=runtime)
 
 
+@pytest.mark.more
 def test_a_session_by_a_metric_says_what_a_decision_says(suite, rows, task, runtime):
     """Order, scores and intervals by macro-F1 after eight answers, as `decide` has them from the same labels."""
     settings = LabelSettings(metric="macro-f1", label_noise=LABEL_NOISE)
@@ -340,6 +344,7 @@ def test_more_labels_than_rows_in_the_pool(suite, rows, runtime):
     assert any("adds 0 rows" in note for note in ranking.notes)
 
 
+@pytest.mark.more
 def test_from_a_pool_to_a_decision_on_the_command_line(rank_models, tmp_path, rows, runtime):
     """choose, fill in, rank: the file that was written is the file that is read."""
     pool, to_label = tmp_path / "rows.jsonl", tmp_path / "to-label.csv"
@@ -386,6 +391,7 @@ def test_what_cannot_be_right_is_one_line(rank_models, tmp_path, arguments, says
     assert len(err.strip().splitlines()) == 1
 
 
+@pytest.mark.more
 def test_chosen_rows_and_their_pool_are_read_together(rank_models, tmp_path):
     """One `--columns` reads the pool, the rows chosen of it, and these once some are filled in; no task is named."""
     pool, chosen = tmp_path / "pool.csv", tmp_path / "chosen.csv"
@@ -410,6 +416,7 @@ def test_chosen_rows_and_their_pool_are_read_together(rank_models, tmp_path):
     assert re.search("`-{0,2}batch` must be between 1 and 9", err)
 
 
+@pytest.mark.more
 def test_rows_of_a_pool_that_have_a_label_are_not_chosen(rank_models, tmp_path):
     """Such rows count as labelled, rows without a text are left out, and an empty rest is said."""
     pool = tmp_path / "pool.csv"
@@ -433,6 +440,7 @@ def test_a_list_of_one_text_becomes_a_column():
     assert list(csv.reader(io.StringIO(sheet))) == [["key", "text", "label"], ["7", "A dog ran.", ""]]
 
 
+@pytest.mark.more
 def test_a_model_that_fails_has_no_say(rank_models, tmp_path):
     """The others choose, it is named with its reason, and the exit status tells; one model alone cannot choose."""
     pool = tmp_path / "pool.csv"

@@ -114,6 +114,7 @@ def answers(folder):
         return list(csv.DictReader(file))
 
 
+@pytest.mark.more
 def test_a_session_on_a_large_pool_goes_on_although_the_pool_grew(folder):
     """Rows that were answered are read in any case, and so are rows with a label in the pool."""
     output = labelled(folder, ["1", "2", "1", "q"])
@@ -128,6 +129,7 @@ def test_a_session_on_a_large_pool_goes_on_although_the_pool_grew(folder):
     ranked(folder, "pool.csv", rows_file="labels.csv")
 
 
+@pytest.mark.more
 def test_labels_in_a_large_pool_are_all_used(folder):
     """Five rows of the pool have a label, and few of them are drawn: all five count."""
     with (folder / "pool.csv").open(newline="") as file:

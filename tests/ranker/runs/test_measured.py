@@ -92,6 +92,7 @@ def test_what_is_known_is_not_computed_again(store, calls):
     assert ranked(None) == first
 
 
+@pytest.mark.more
 def test_reasons_are_kept_with_the_numbers(store, calls, monkeypatch):
     """A factor that failed on some rows is said to have failed on these, from the store as well."""
     monkeypatch.setattr(measured.functions, "identity", lambda score: score.__qualname__)
@@ -102,6 +103,7 @@ def test_reasons_are_kept_with_the_numbers(store, calls, monkeypatch):
     assert len(dropped) > 1
 
 
+@pytest.mark.more
 def test_a_new_factor_computes_only_itself(store, calls):
     """So does one of somebody else in each run; the scores of ours are taken as they are."""
     ranked(store)
@@ -131,6 +133,7 @@ def test_what_changes_a_score_finds_no_other(store, attributed, tmp_path, calls,
     assert ranking == ranked(copytree(attributed, tmp_path / "without"), **change)
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("field", ["shortcut", "evidence"])
 def test_the_labels_that_factors_are_about_change_what_is_found(store, calls, field):
     """Which label the shortcut speaks for is in no model's key, and in this one."""

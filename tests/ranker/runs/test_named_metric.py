@@ -142,6 +142,7 @@ def test_every_format_writes_values_and_no_percent(files, answers, rank_models, 
         assert "right on the same rows" not in out
 
 
+@pytest.mark.more
 def test_the_words_of_two_models(files, answers, rank_models):
     """Values, the interval of their difference in the same unit, and the next step."""
     rows, models = files
@@ -351,6 +352,7 @@ def values_of_resample(rng, truth, predictions):
     return values
 
 
+@pytest.mark.more
 def test_errors_are_not_compared_over_sets_or_parts(tmp_path, rank_models):
     """Errors have no scale that sets share; and the order of means would be reversed."""
     rows = [f"r{n},row {n},{'xy'[n % 2]},{n % 5}" for n in range(20)]
@@ -442,6 +444,7 @@ def test_pairs_of_labels_in_a_log_are_ranked_by_their_metric(tmp_path, rank_mode
     assert f"The log records {metric} {recorded['poor'][metric]:,.6g}, and {expected['poor']:,.6g} follows" in notes
 
 
+@pytest.mark.more
 def test_a_metric_that_a_log_does_not_record_is_that_of_its_labels(tmp_path, rank_models):
     """The recorded one goes first; what neither records nor labels tell is refused."""
     truth = [0, 1, 1, 0, 1, 0] * 10

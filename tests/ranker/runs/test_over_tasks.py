@@ -131,6 +131,7 @@ def test_a_folder_of_one_task_is_matched_with_one_of_several(run, tmp_path):
     assert "Only run-a has hans, old." in text
 
 
+@pytest.mark.more
 def test_the_oldest_logs_of_the_harness_are_matched(run, tmp_path):
     """Before 0.4.3 a file was called after the model and the task, and held one list."""
     for name, right in (("x", 30), ("y", 10)):
@@ -197,6 +198,7 @@ def test_p_is_corrected_over_tasks_and_pairs(runs):
     assert "Take run-c" in text
 
 
+@pytest.mark.more
 def test_clusters_hold_within_tasks(runs):
     """The standard errors of tasks, and so of the means, are those of clusters."""
     for name in ("c", "d"):
@@ -217,6 +219,7 @@ def test_clusters_hold_within_tasks(runs):
     assert any("Fewer than 20 clusters" in note for note in clustered.notes)
 
 
+@pytest.mark.more
 def test_a_task_that_cannot_be_decided_is_listed(run, runs):
     """The others are compared; a line on stderr and the exit status say that one is missing, to a check of CI, too."""
     lines = rows("odd", [1, 0, 1], rouge=0.5)
@@ -270,7 +273,7 @@ def test_the_answer_lists_tasks_and_means(run):
     assert "Fewer than 300 rows, too few to detect small differences: hans, nli." in text
 
 
-@pytest.mark.few(1)
+@pytest.mark.more
 @pytest.mark.parametrize(
     "name", [name for name in GENERAL if name not in ("parquet", "github")]
 )  # bytes, for a file; and the answer alone
@@ -323,6 +326,7 @@ def test_what_takes_one_task_is_refused(run, arguments, expected):
     assert expected in err
 
 
+@pytest.mark.more
 def test_not_worse_has_to_hold_on_every_task(run):
     """The gate exits with 3, and names the tasks on which it fails, and those that are absent."""
     arguments = ("--models", "run-a", "run-b", "--not-worse-than", "run-a")

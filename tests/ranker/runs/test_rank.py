@@ -285,6 +285,7 @@ def test_baselines_alone_run_no_backend(attributed):
     assert set(attributed) == {"occlusion"}
 
 
+@pytest.mark.more
 def test_a_method_is_found_whatever_its_case(labelled_rows):
     """Like every other name."""
     assert (
@@ -338,6 +339,7 @@ def test_copies_of_a_checkpoint_are_ranked_once(labelled_rows, tmp_path):
     )
 
 
+@pytest.mark.more
 def test_a_file_is_judged_by_the_models_own_labels(tmp_path):
     """Single texts and labels that no known task has; what was made of the rows stands in the notes."""
     models = [tmp_path / name for name in ("untouched", "inoc-4000")]
@@ -364,6 +366,7 @@ def test_a_file_is_judged_by_the_models_own_labels(tmp_path):
         rank("hans-sub-mini", "hans-sub", evidence=Evidence("none", methods=()), in_domain=home)
 
 
+@pytest.mark.more
 def test_a_decision_tells_what_every_model_takes_each_row_for(labelled_rows):
     """By name, and of the rows that it is made from only."""
     suite = suites.load(["hans-sub-mini"])

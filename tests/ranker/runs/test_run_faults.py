@@ -208,6 +208,7 @@ def test_the_batch_size_changes_the_last_digits_of_scores(hans, method, count):
         assert (abs(few_scores.scores - many_scores_of_row.scores) <= 1e-6 * abs(few_scores.scores).sum()).all()
 
 
+@pytest.mark.more
 def test_the_order_of_the_models_changes_no_number(tmp_path, uninterrupted):
     """Models in another order have the same bits, but for expected ranks, which are sums over the others in order."""
     report = json.loads(uninterrupted[0])
@@ -292,7 +293,7 @@ def test_ctrl_c_says_how_to_go_on(tmp_path, monkeypatch, capsys, uninterrupted, 
     assert answer(command(root, output), output) == uninterrupted[0]
 
 
-@pytest.mark.few(1)
+@pytest.mark.more
 @pytest.mark.parametrize("fault", ["memory", "nan", "gone", "no token"])
 def test_a_model_that_fails_is_listed_and_the_others_are_ranked(tmp_path, monkeypatch, uninterrupted, fault):
     """Out of memory, numbers that are none, or not there: exit status 1, its reason, the others' ranks."""

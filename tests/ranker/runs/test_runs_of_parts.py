@@ -34,6 +34,7 @@ class Prompted(Judged):
 MEMBERS = [Prompted(f"{model}+{prompt}") for model in ("small", "large") for prompt in ("plain", "review", "shout")]
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("run", [rank, decide])
 def test_a_run_says_which_part_matters_more(run, tmp_path):
     """The part is said in every format, with and without a truth, and again when it is loaded."""

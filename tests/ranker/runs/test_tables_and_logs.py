@@ -159,6 +159,7 @@ def test_logs_of_one_folder_and_files_of_one_name_are_told_apart(tmp_path):
         suites.load([f"m={a}", f"m={b}"])
 
 
+@pytest.mark.more
 def test_a_folder_of_logs_is_its_only_task(run, tmp_path):
     """Of several, one has to be named beside a reference to one."""
     for name, right in (("run-a", range(34)), ("run-b", range(20))):
@@ -200,6 +201,7 @@ def test_the_metric_the_filter_and_the_scorer_are_chosen(run, tmp_path):
     assert (output["header"]["metric"], output["decision"]["models"][0]["outcome"]) == ("judge", 1.0)
 
 
+@pytest.mark.more
 def test_marks_from_1_to_10_need_a_range(run, tmp_path):
     """`--range` says what is worst and best; `--lower-is-better` turns it."""
     graded(tmp_path / "a.eval", [2, 4, 6, 8, 10, 10])
@@ -308,6 +310,7 @@ def test_a_log_that_is_partial_and_epochs_that_are_missing_are_said(run, tmp_pat
     assert "on the same 8 rows" in text
 
 
+@pytest.mark.more
 def test_rows_that_belong_together_are_drawn_together(run, tmp_path):
     """`--cluster` names a field of a log's rows, or a column; a field that is not there is one line."""
     for name, wrong in (("a", 8), ("b", 16)):
@@ -327,6 +330,7 @@ def test_rows_that_belong_together_are_drawn_together(run, tmp_path):
     assert "nothing" in one_line(run("--models", "wide.csv", "--cluster", "nothing"))
 
 
+@pytest.mark.more
 def test_clusters_of_rows_of_ones_own(run, tmp_path):
     """A column of `--data`, whatever the models are; the intervals are those of the same clusters in a table."""
     passages = [f"p{n // 8}" for n in range(SIZE)]
@@ -375,6 +379,7 @@ def test_a_row_has_to_say_what_it_belongs_to(run, tmp_path):
 # ---- tables
 
 
+@pytest.mark.more
 def test_a_wide_file_is_several_models(run, tmp_path):
     """A column each, of which the truth is none; one of them is `file#column`."""
     wide(tmp_path, good=said(range(4)), fair=said(range(12)), poor=said(range(24)))
@@ -424,6 +429,7 @@ def test_outcomes_alone_are_ranked(run, tmp_path):
     assert "must be one of labels" in one_line(run("--models", "outcomes.csv", "--answers", "marks"))
 
 
+@pytest.mark.more
 def test_marks_in_a_table_need_a_range(run, tmp_path):
     """Marks of a table need a range as those of a log, `--lower-is-better` turns them, and no answer stays 0."""
     marks = {"a": ["[invalid]", 4, 6, 8, 10, 10], "b": [1, 4, 5.5, 8, 10, 1]}
@@ -500,6 +506,7 @@ def test_a_table_whose_truth_has_another_name_has_its_columns_listed(run, tmp_pa
     assert "Take b" in run("--models", "wide.csv", "--truth", "y")[1]
 
 
+@pytest.mark.more
 def test_labels_are_those_of_the_rows_where_no_file_names_them(run, tmp_path):
     """A table of bare numbers, or of columns named p_..., is read by the task of the rows beside it."""
     texts = [f"Sentence number {n}." for n in range(4)]
@@ -538,6 +545,7 @@ def test_rows_that_lack_a_label_of_the_models(run, tmp_path):
     assert "a has accuracy 100.0 % (71.5 to 99.8), b 20.0 %" in flat(out)
 
 
+@pytest.mark.more
 def test_columns_beside_scores_that_only_the_rows_explain_are_noted(run, tmp_path):
     """A file of logits is read by the labels of the rows; its unread columns are named, and `--strict` refuses them."""
     written(tmp_path / "ten.csv", keyed(10, label=["neg", "pos"] * 5))
@@ -549,6 +557,7 @@ def test_columns_beside_scores_that_only_the_rows_explain_are_noted(run, tmp_pat
     assert one_line(run(*command, "--strict")) == "`--strict`: 'tokens' holds numbers: not read."
 
 
+@pytest.mark.more
 def test_a_label_that_no_model_predicts_is_noted(run, tmp_path):
     """Such a label may be mistyped, and is wrong for every model: a note, and an error under `--strict`."""
     moods = ["neg", "neu", "pos", "pos", "neu"] * 2
@@ -578,6 +587,7 @@ def test_a_label_map_that_no_file_has_a_name_of_is_pointed_out(run, tmp_path):
     assert "none of its" not in run("--models", "s.csv", "w.csv", "--label-map", '{"bad": "neg"}')[2]
 
 
+@pytest.mark.more
 def test_several_labels_are_one_as_one_writes_it(run, tmp_path):
     """`a,b = label; c = label` says what the same object in JSON says; what is neither is one line."""
     names = ("non-entailment", "entailment")
@@ -606,6 +616,7 @@ def test_several_labels_are_one_as_one_writes_it(run, tmp_path):
     )
 
 
+@pytest.mark.more
 def test_rows_of_three_labels_are_judged_three_ways_by_files_that_name_none(run, tmp_path):
     """Three labels stay three though a known task takes two for one, and the order of numbers is asked for."""
     names = ("entailment", "neutral", "contradiction")
@@ -836,6 +847,7 @@ def test_rows_of_a_labelled_file_are_its_pool_where_somebody_says_so(run, tmp_pa
     assert one_line(run("--ood", "hans-sub", "--pool-from-unlabelled")).startswith("`--pool-from-unlabelled` is for")
 
 
+@pytest.mark.more
 def test_a_model_that_is_no_label_at_times_is_ranked(run, tmp_path):
     """In the ranking, in the JSON and under --not-worse-than, with its other answers as wrong ones."""
     best = [answer if n not in (3, 8) else f"I cannot say, {n}" for n, answer in enumerate(said(()))]
@@ -934,6 +946,7 @@ def test_beside_a_checkpoint_on_the_same_rows(run, tmp_path):
     assert b"wide.csv" not in text
 
 
+@pytest.mark.more
 def test_nothing_of_tables_and_logs_is_kept(run, tmp_path):
     """Tables and logs are read each time, and a changed file is another answer at once."""
     wide(tmp_path, a=said(range(4)), b=said(range(12)))
@@ -1002,6 +1015,7 @@ def test_rows_to_label_are_chosen_from_numbers_by_the_labels_of_those_that_have_
     assert "the models predict negative" in err
 
 
+@pytest.mark.more
 def test_two_equal_models(run, tmp_path):
     """Equal models have p = 1, which is no error, and 40 rows exclude a loss of 10.9 points."""
     wide(tmp_path, a=said(range(4)), b=said(range(4)))
@@ -1056,6 +1070,7 @@ def test_ci_holds_models_to_one(run, tmp_path, by, status, opening):
     assert [(model["model"], round(model["low"], 3)) for model in gate["held"]][0] == ("fair", -0.305)
 
 
+@pytest.mark.more
 def test_ci_holds_rows_that_one_model_lacks_against_it(run, tmp_path):
     """Three files, of which one has 30 of 40 rows: exit 3, named; `--allow-absent` compares the others."""
     rows(tmp_path)
@@ -1071,6 +1086,7 @@ def test_ci_holds_rows_that_one_model_lacks_against_it(run, tmp_path):
     assert (status, err.splitlines()[-1].partition(" (")[0]) == (0, "no worse than a by more than 30.0 points: b")
 
 
+@pytest.mark.more
 def test_ci_holds_answers_that_failed_against_a_model(run, tmp_path):
     """Failed answers are errors before the answer: exit 3, 2 under `--strict`, and counted so by `--errors wrong`."""
     rows(tmp_path)
@@ -1116,6 +1132,7 @@ def test_a_margin_alone_is_an_error_of_usage(run, tmp_path):
     assert one_line(run("--models", "wide.csv", "--allow-absent")) == "`--allow-absent` is for `--not-worse-than`"
 
 
+@pytest.mark.more
 def test_ci_holds_sixty_models_to_one_that_is_not_the_best(run, tmp_path):
     """Of very many, every one is compared with it, too."""
     columns = {f"m{m}": said(range(m // 4)) for m in range(60)}
@@ -1211,6 +1228,7 @@ def table(path, **columns):
     written(path, columns)
 
 
+@pytest.mark.more
 def test_rows_need_no_text_beside_files_of_answers(tmp_path, run):
     """Ids and labels are enough, and rows with one label are not one row; without ids they are found by their order."""
     ids = [f"r{n}" for n in range(SIZE)]
@@ -1228,6 +1246,7 @@ def test_rows_need_no_text_beside_files_of_answers(tmp_path, run):
     assert "Rows are joined by their order alone" in out
 
 
+@pytest.mark.more
 def test_a_model_that_was_asked_some_rows_is_judged_on_these_and_on_all(tmp_path, run):
     """An absent row is not asked, an empty cell is: of a file for each model, and of one with a row for each model."""
     ids = [f"r{n}" for n in range(SIZE)]

@@ -73,6 +73,7 @@ def test_each_part_is_a_decision_of_its_own(tmp_path):
     ]
 
 
+@pytest.mark.more
 def test_the_same_model_is_best_everywhere(tmp_path):
     """And where two parts have other firsts, but too few rows, nothing is claimed."""
     same = write(tmp_path / "same.jsonl", rows("mail", "alpha", 30) + rows("web", "alpha", 30))

@@ -33,6 +33,7 @@ def asked(taggers, executor, store, rows=ROWS):
     return {name: response.answers[0].predictions for name, response in responses.items()}, failures
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("executor", [Serial(), Processes(2)])
 def test_answers_of_any_kind_are_asked_kept_and_joined(tmp_path, executor):
     """Answers come back as they were given, in any order of the rows, and a second run asks nothing."""

@@ -197,6 +197,7 @@ def test_a_choice_of_rows_has_guests_too(suite, rows, tmp_path, loads):
     assert len(loads) == 3
 
 
+@pytest.mark.more
 @pytest.mark.usefixtures("bert_server")
 def test_guests_say_no_more_than_the_run(caplog):
     """A quiet run is quiet in other processes, too, and this process says what is said."""
@@ -213,6 +214,7 @@ def test_guests_say_no_more_than_the_run(caplog):
         assert sum("are longer than its" in record.getMessage() for record in caplog.records) == lines
 
 
+@pytest.mark.more
 @pytest.mark.usefixtures("bert_server")
 @pytest.mark.skipif(sys.platform != "linux", reason="limits are Linux's")
 def test_a_tokenizer_that_never_ends_is_ended(tmp_path, suite):

@@ -139,6 +139,7 @@ def test_a_protocol_that_cannot_be_had_is_one_line(text, reason):
     assert reason in str(stop.value)
 
 
+@pytest.mark.more
 def test_the_command_line_takes_a_url(capsys):
     """`--store memory://...`: a run keeps its rows there, and `store info` lists them."""
     url = "memory://shared/store"

@@ -29,6 +29,7 @@ def beside(pool, places, labels=None, methods=BUILTIN):
     return LabelContext(pool, targets_known, places, full[places], tuple(methods))
 
 
+@pytest.mark.more
 def test_models_that_cannot_be_told_apart_are_in_one_group():
     """A group is broken by any pair in it that can be told apart, also one against the order; groups may overlap."""
 
@@ -69,6 +70,7 @@ def test_a_decision_worked_by_hand():
     assert first.p_best + second.p_best + third.p_best == pytest.approx(1)
 
 
+@pytest.mark.more
 def test_ties_are_broken_by_the_declared_factor_or_by_the_loss():
     """ACC+TIES is the default: NLL decides between models of equal accuracy, the declared factor if there is one."""
     hits = np.array([[1.0, 0.0], [0.0, 1.0]])

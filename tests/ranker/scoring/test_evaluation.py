@@ -65,6 +65,7 @@ def test_the_truth_its_negative_and_a_constant(draws, hits, probe):
     assert any("CONSTANT ties all models" in note for note in evaluation.notes)
 
 
+@pytest.mark.more
 @settings(max_examples=15)
 @given(st.integers(0, 999), st.integers(1, 8), st.randoms(use_true_random=False))
 def test_neither_order_nor_other_models_change_a_pair(seed, probe, random):

@@ -202,6 +202,7 @@ def test_a_long_text_is_cut_before_it_is_encoded(tokenizer, name, second, side, 
     assert cut.truncated == uncut.truncated
 
 
+@pytest.mark.more
 def test_the_tokenizer_is_given_no_more_than_the_model_can_read():
     """Of a pair it keeps every piece of one beside every piece of the other: 100,000 characters are too many."""
     tokenizer = make_tokenizer("wordpiece")

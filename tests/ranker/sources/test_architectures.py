@@ -59,6 +59,7 @@ READS_ITS_END = "xlnet"
 """Encoder whose head reads the last token of a row, padding or not."""
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("name", sorted({*ENCODERS, *OTHERS}))
 def test_rows_of_many_lengths_are_as_alone_behind_a_mask(checkpoint, name):
     """Padding is for networks alone that give each row, from ids and from embeddings, what they give it by itself."""

@@ -112,7 +112,7 @@ MORE_OF_WORDS = [*((name, "as made") for name in ("mpnet", "esm", "gpt2", "big-b
                  *((name, "padding is the end") for name in DECODERS)]  # fmt: skip
 
 
-@pytest.mark.few(1)
+@pytest.mark.more
 @pytest.mark.parametrize(("name", "setting"), slow_beside(OF_WORDS, MORE_OF_WORDS))
 def test_attributions_explain_the_pipelines_answer(changed, name, setting):
     """Every backend starts from the answer to the row as it is, whatever special tokens the row holds."""

@@ -41,6 +41,7 @@ rows_of = st.builds(row, st.integers(1, 6), st.integers(0, 3))
 requests_of = st.lists(st.lists(rows_of, min_size=1, max_size=5), max_size=12)
 
 
+@pytest.mark.more
 @given(requests=requests_of, budget=st.integers(1, 40), memory=st.integers(6, 50))
 def test_answers_are_those_of_each_row_alone(requests, budget, memory):
     """Neither the budget, nor memory that runs out, nor neighbours change a value or the order."""
@@ -51,6 +52,7 @@ def test_answers_are_those_of_each_row_alone(requests, budget, memory):
         assert logits.tolist() == [[row.ids.sum(), 0] for row in wanted]
 
 
+@pytest.mark.more
 @given(requests=requests_of, budget=st.integers(1, 40), memory=st.integers(6, 50))
 def test_work_is_told_of_as_it_is_done(requests, budget, memory):
     """A request is told of once, after the batch that has the last of its rows, which is before it is answered."""

@@ -73,6 +73,7 @@ def _logging_of_transformers():
     logging.getLogger("transformers.modeling_utils").setLevel(logging.NOTSET)
 
 
+@pytest.mark.more
 @pytest.mark.usefixtures("_logging_of_transformers")
 def test_scores_are_those_of_torchmetrics(checkpoint):
     """Only pairs whose tokens are all like one of the other text count: torchmetrics takes 0 for less."""
@@ -112,6 +113,7 @@ def test_a_text_is_embedded_once_and_not_once_a_pair(checkpoint, embedded):
     assert len(embedded) == len(set(embedded)) == 20 * (4 + 2)
 
 
+@pytest.mark.more
 def test_few_cached_vectors_change_no_number(checkpoint, embedded, monkeypatch):
     """Dropped vectors are computed again, in blocks of rows."""
     answers, references = texts_of(BLOCK + 20, 3), texts_of(BLOCK + 20, 4)

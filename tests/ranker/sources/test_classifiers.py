@@ -169,6 +169,7 @@ def test_every_backend_says_what_was_cut(classifier, caplog, method):
     ]
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     ("name", "trouble"),
     [
@@ -188,6 +189,7 @@ def test_a_network_that_cannot_be_run_from_embeddings_answers_and_is_not_attribu
     assert not is_perturbed(loaded)
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("name", ["longformer", "esm"])
 def test_a_network_that_reads_ids_beside_the_words_is_ranked_and_attributed(tmp_path, name):
     """Longformer finds the tokens that attend to all others among the ids, ESM the number of its masks."""

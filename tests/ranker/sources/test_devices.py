@@ -33,7 +33,7 @@ class OneDevice(TorchDispatchMode):
         return operation(*args, **(kwargs or {}))
 
 
-@pytest.mark.few(3)
+@pytest.mark.more
 @pytest.mark.parametrize("method", SETTINGS)
 def test_what_runs_on_another_device_stays_there(method, monkeypatch):
     """A GPU would refuse an operation on tensors of two devices; so does one of shapes, which every machine has."""

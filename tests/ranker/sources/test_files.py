@@ -417,6 +417,7 @@ def test_a_folder_is_not_needed_once_its_files_are_open(model, tmp_path, monkeyp
         np.testing.assert_array_equal(numbers(folder, files=opened, **options), expected)
 
 
+@pytest.mark.more
 def test_code_of_two_checkpoints_is_not_mixed_up(checkpoint, tmp_path):
     """Modules and classes of one name in folders of one name: each runs its own, in any order, more than once."""
     folders = [own(Path(shutil.copytree(checkpoint("bert"), tmp_path / by / "model")), by=float(by)) for by in "123"]
@@ -440,6 +441,7 @@ def test_a_base_that_lies_elsewhere_by_the_same_name_is_not_taken(model, rewritt
         np.testing.assert_array_equal(numbers(adapter, files=opened), expected)
 
 
+@pytest.mark.more
 def test_bases_of_one_content_are_one_base(model, rewritten, tmp_path):
     """Adapters share the network of their base wherever that lies, and none with another at the same place."""
     shutil.copytree(model, tmp_path / "copy")

@@ -171,7 +171,7 @@ def best_answer(model, tokenizer, passage, windows, null_answers):
     return passage[offsets[first][0] : offsets[last][1]].strip()
 
 
-@pytest.mark.few(1)
+@pytest.mark.more
 @pytest.mark.parametrize("name", ["bert", "roberta", "deberta-v3", "xlnet"])
 def test_answers_are_the_best_of_all_spans(tmp_path, name):
     """Whatever the tokenizer, its side of padding, and however rows are batched; null answers only where allowed."""
@@ -388,6 +388,7 @@ def test_extractors_are_compared_on_a_squad_file(extractor, tmp_path, monkeypatc
     assert loads == [False, False, True, True]
 
 
+@pytest.mark.more
 def test_a_tagger_stands_beside_a_file_of_tags(tagger, gold, tmp_path, rank_models):
     """The task is said once, and no run of checkpoints alone has an option of tables."""
     answered = tmp_path / "perfect.conll"
@@ -407,6 +408,7 @@ def test_an_option_of_another_head_is_refused(tagger, gold, tmp_path, rank_model
     assert err.endswith("none of these models reads `--null-answers`; leave it out\n")
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     ("head", "task_type", "loads"),
     [("TokenClassification", "TOKEN_CLS", Tagger), ("QuestionAnswering", "QUESTION_ANS", SpanExtractor)],

@@ -133,6 +133,7 @@ def test_options_that_are_no_record_are_told_of(command):
     assert done.stderr.endswith("`Options` must be a dataclass (got 3 in theirs)\n")
 
 
+@pytest.mark.more
 def test_a_package_takes_no_flag_of_ours(command):
     """Nor the name under which the value of one is kept: one of the two would be lost."""
     for name, stated in (("seed", "--seed"), ("norm", "norm")):

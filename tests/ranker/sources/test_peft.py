@@ -62,6 +62,7 @@ def adapters(base, tmp_path_factory):
     return folders, [make_adapter(folder, base, seed) for seed, folder in enumerate(folders)]
 
 
+@pytest.mark.more
 def test_an_adapter_answers_as_the_network_it_was_saved_from(base, adapters):
     """Loaded from its folder alone, an adapter gives its own numbers, and neither the base's nor another's."""
     rows = []
@@ -95,7 +96,7 @@ def test_adapters_of_one_base_share_its_weights_in_memory(adapters):
         np.testing.assert_allclose(together.probabilities(EXAMPLES), alone, atol=1e-6)
 
 
-@pytest.mark.few(1)
+@pytest.mark.more
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 @pytest.mark.parametrize(("init", "share"), [("gaussian", True), ("pissa", False), ("olora", False)])
 def test_an_adapter_that_begins_by_changing_its_base_changes_no_other(base, tmp_path, init, share, dtype):
@@ -112,7 +113,7 @@ def test_an_adapter_that_begins_by_changing_its_base_changes_no_other(base, tmp_
         assert (of_base(loaded[1]) == of_base(loaded[2])) == share
 
 
-@pytest.mark.few(1)
+@pytest.mark.more
 @pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 0, 2)])
 def test_an_adapter_with_biases_of_its_own_changes_no_other(base, tmp_path, order):
     """PEFT writes these into the base's tensors; in any order, beside one that has none, numbers are the same."""
@@ -146,6 +147,7 @@ def test_an_untrusted_adapter_does_not_run_what_a_trusted_one_may(tmp_path):
     assert kinds == ["Own", "BertForSequenceClassification"]
 
 
+@pytest.mark.more
 def test_a_base_is_held_until_an_adapter_of_another_comes(adapters, tmp_path):
     """Adapters of three bases, one after the other, take the memory of one; its formats are held side by side."""
     bases = {}

@@ -52,6 +52,7 @@ def correlations(**changes):
     return np.mean(rows, axis=0)
 
 
+@pytest.mark.more
 def test_what_a_rater_adds_is_taken_out():
     """Much where raters differ and each marks a part; nothing is lost where they do not."""
     plain, joint = correlations()
@@ -72,6 +73,7 @@ def test_raters_who_mark_everything_change_no_difference():
     assert np.isnan(joint_marks(nobody)[0]).all()
 
 
+@pytest.mark.more
 def test_a_table_of_raters_is_one_set_of_marks(tmp_path, monkeypatch, rank_models):
     """Long, with a column that says who marked: the note has alpha and the levels, on the file's scale."""
     monkeypatch.chdir(tmp_path)

@@ -45,6 +45,7 @@ def test_what_exists_is_a_place_whatever_is_in_its_name(tmp_path, monkeypatch, n
     assert parse(f"mine={name}#p", KINDS) == Reference(name, "mine", part="p")
 
 
+@pytest.mark.more
 @given(st.text())
 def test_every_text_says_something(text):
     """And nothing of it is lost but the signs between its parts."""

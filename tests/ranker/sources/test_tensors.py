@@ -82,6 +82,7 @@ def test_a_module_of_the_authors_own_is_pointed_out(checkpoint, tmp_path, name):
     assert note == f"1 tensor of its weights is not used, since its config.json has no place for it ({name})"
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("executor", [Serial(), Processes(2)], ids=["here", "elsewhere"])
 def test_a_note_is_said_whether_the_model_is_run_or_its_answers_are_kept(
     shortened, checkpoint, tmp_path, caplog, executor, request

@@ -91,6 +91,7 @@ def after_answers(seed, classes, labels):
     return belief, range(len(labels), 16)
 
 
+@pytest.mark.more
 @settings(max_examples=30)
 @given(st.integers(0, 999), st.integers(2, 3), st.sampled_from([4, 5, 6, 10]), st.booleans())
 def test_every_fifth_row_with_one_label_probably_has_another(seed, classes, count, alike):
@@ -151,6 +152,7 @@ def test_the_expected_fall_is_that_of_the_definition():
         assert gained[position] == pytest.approx((p * (1 - p)).sum() - left_open(belief, [row], "order"), abs=1e-5)
 
 
+@pytest.mark.more
 def test_few_pairs_stand_for_very_many():
     """Of more pairs than are judged by, the row that is taken leaves nearly as little open as the best does."""
     rng = np.random.default_rng(0)

@@ -64,6 +64,7 @@ def tie_broken(values, draws):
     return ((1 + np.sign(np.where(lead == 0, factor[first] - factor[second], lead))) / 2).mean(axis=0)
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("count", ["exact", 400])
 def test_standard_errors_of_combined_methods_agree_with_resampling(count):
     """Over resampled examples ACC+TIES varies as its influences say, and as draws add where there are few."""

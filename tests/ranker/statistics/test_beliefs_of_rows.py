@@ -52,7 +52,7 @@ def drawn_in_full(outcomes, rng, samples):
     return means
 
 
-@pytest.mark.few(1)
+@pytest.mark.more
 @pytest.mark.parametrize("values", ["right or wrong", "marks"])
 @pytest.mark.parametrize("near", [0.0, NEAR, 0.1, 1.0])
 def test_probabilities_are_those_of_means_drawn_in_full(values, near):
@@ -119,6 +119,7 @@ def test_models_that_are_right_on_the_same_rows_have_the_same_of_everything(seed
     assert three.near()[0] > 1 / 3
 
 
+@pytest.mark.more
 @settings(max_examples=25, suppress_health_check=[HealthCheck.filter_too_much])  # every other draw has a tie
 @given(st.integers(0, 2**32 - 1), st.sampled_from(["right or wrong", "marks", "clusters", "macro-f1"]))
 def test_the_order_of_models_and_rows_changes_nothing(seed, kind):
@@ -239,7 +240,7 @@ def share_outside(simulated, rounds):
     return np.mean(above), np.mean(below)
 
 
-@pytest.mark.few(1)
+@pytest.mark.more
 @pytest.mark.parametrize(("mean", "sd"), [(0.95, 0.01), (0.95, 0.05), (0.5, 0.15), (0.2, 0.05), (0.05, 0.05)])
 @pytest.mark.parametrize("rows", [5, 30])
 def test_intervals_of_graded_outcomes_cover(mean, sd, rows):

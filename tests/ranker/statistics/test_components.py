@@ -100,6 +100,7 @@ def hits(first, second, sds, rows, seeds):
     return np.mean(held, axis=0)
 
 
+@pytest.mark.more
 def test_intervals_hold_the_truth():
     """Of 60 samples of 50 rows they hold it nearly always: 94 to 100 of 100 in the long run."""
     assert (hits(*THREE_BY_FOUR, (0.1, 0.05, 0.03), 50, 60) > 0.87).all()

@@ -11,6 +11,7 @@ def two_models(lead, spread, lasting=0.0, gain=0.1, most=AHEAD):
     return Outlook(np.array([0.5 + lead, 0.5]), spread * covariance, lasting * covariance, gain, most)
 
 
+@pytest.mark.more
 def test_the_range_is_that_of_labels_that_are_given():
     """Two models that disagree on each row, by beta distributions and coins: the quantiles of the first label at which
     the leader is probably better, and how often there is none."""

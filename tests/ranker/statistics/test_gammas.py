@@ -26,6 +26,7 @@ def chances(rows, c):
 SIGNED = st.one_of(st.floats(1e-6, 1), st.floats(-1, -1e-6), st.sampled_from([1.0, -1.0, 0.5, -0.01, 1e-6]))
 
 
+@pytest.mark.more
 @settings(max_examples=60)
 @given(st.lists(SIGNED, min_size=1, max_size=25), st.integers(-5, 2))
 def test_it_is_the_formula_of_gil_pelaez(rows, power):

@@ -50,6 +50,7 @@ def test_with_all_labels_the_values_are_those_of_the_pool(name):
     assert label_votes.draw(evidence, label_noise=0.0).expected == pytest.approx(true_values, abs=0.02)
 
 
+@pytest.mark.more
 def test_it_knows_more_than_the_labelled_rows():
     """Of simulated suites five rows with a pool put more pairs of models in true order than alone."""
     right = {"pool": [], "alone": []}

@@ -178,6 +178,7 @@ def test_the_posterior_is_that_of_a_dense_regression(problem):
     assert posterior.score == pytest.approx(weights @ means, abs=1e-6)
 
 
+@pytest.mark.more
 @settings(max_examples=40)
 @given(problems())
 def test_of_a_domain_the_pool_is_a_sample(problem):
@@ -198,6 +199,7 @@ def test_of_a_domain_the_pool_is_a_sample(problem):
     assert of_domain.means.tolist() == of_pool.means.tolist()
 
 
+@pytest.mark.more
 @settings(max_examples=200)
 @given(problems(fewest=3))
 def test_the_next_row_leaves_least_variance(problem):

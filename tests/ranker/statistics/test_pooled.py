@@ -131,6 +131,7 @@ def test_by_default_few_are_shown():
     assert [name for name, kind in kinds.items() if kind in ("pool", "label-free")] == names
 
 
+@pytest.mark.more
 def test_the_noise_of_accuracys_draws_is_in_every_difference_to_it():
     """Shown one draw of one row, ACC may be anything; what no draw changes is no surer of its lead than a coin is."""
     measurements = measured(*world(), [*METHODS, SPLIT], probe=1, draws=1, curve=())
@@ -197,7 +198,7 @@ def test_other_outcomes_than_right_or_wrong_are_ranked_by():
     )
 
 
-@pytest.mark.few(1)
+@pytest.mark.more
 @pytest.mark.parametrize(
     ("noise", "probe", "rows", "curve", "needs"),
     [

@@ -151,6 +151,7 @@ GRADED = {
 }
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("outcomes", GRADED.values(), ids=GRADED)
 def test_real_outcomes_agree_with_draws(outcomes):
     """200,000 draws of the gammas have a above b as often as computed."""

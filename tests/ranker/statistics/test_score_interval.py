@@ -162,6 +162,7 @@ def test_clusters_and_marks_cover(drawn, groups):
     assert np.mean(inside) >= 0.93
 
 
+@pytest.mark.more
 @given(counts(), st.integers(0, 5))
 def test_the_models_may_be_exchanged(given_counts, half):
     """The interval is turned; so it is with marks."""

@@ -77,6 +77,7 @@ def test_a_small_p_is_as_exact_as_a_large_one():
     assert sign_flip(np.full(200, 1 / 3), NEVER)[0] == pytest.approx(2.0**-199, rel=1e-12)
 
 
+@pytest.mark.more
 @given(SUMS.filter(len), st.floats(0.01, 0.99))
 @settings(max_examples=50)
 def test_an_exact_test_is_wrong_no_more_often_than_it_says(sums, level):

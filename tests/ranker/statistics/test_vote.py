@@ -112,6 +112,7 @@ def found_strength(belief, predicted):
     return np.ones(predicted.shape) if strength is None else strength[belief.patterns.pattern_of_row].T
 
 
+@pytest.mark.more
 @settings(max_examples=60)
 @given(cases())
 def test_accuracies_and_probabilities_are_those_of_the_definition(case):

@@ -27,6 +27,7 @@ def voting(predicted, voters, classes=3, trusted=False):
     return fold(np.concatenate([predicted, voters]), classes, trusted=np.full(len(voters), trusted))
 
 
+@pytest.mark.more
 @settings(max_examples=40)
 @given(st.integers(0, 2**32 - 1), st.integers(2, 4), st.integers(2, 4), st.integers(1, 3))
 def test_the_say_of_a_voter_is_its_kappa_beside_that_of_the_models(seed, classes, models, voters):

@@ -79,6 +79,7 @@ def test_f1_is_of_the_positive_label():
     assert metric.value(rows.mean(axis=0)) == pytest.approx(sklearn.metrics.f1_score(targets, answers))
 
 
+@pytest.mark.more
 @given(st.integers(0, 2**32 - 1), st.booleans())
 def test_correlations_are_those_of_scipy(seed, rounded):
     """Of real numbers and of numbers with ties; and weighted, of Pearson, that of weighted moments."""

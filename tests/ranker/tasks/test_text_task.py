@@ -180,6 +180,7 @@ SQUAD = {
 }  # fmt: skip
 
 
+@pytest.mark.more
 def test_squad_files_are_rows_and_their_predictions_answers(tmp_path):
     """The official JSON, and a file of {id: text} from each model; "" where there is no answer."""
     path = tmp_path / "dev.json"
@@ -269,6 +270,7 @@ def test_a_report_has_the_reference_and_each_answer_with_its_outcome(tmp_path):
     assert "by true label" not in text
 
 
+@pytest.mark.more
 def test_a_run_by_rouge_is_refused_off_latin(tmp_path, rank_models):
     """Models with all names right are not called equal where nothing else is read; chrF tells them apart."""
     (tmp_path / "rows.csv").write_text("id,reference\n" + "\n".join(f"{n},{text}" for n, (text,) in enumerate(MIXED)))

@@ -87,6 +87,7 @@ def test_a_dry_run_counts_what_a_judge_costs(folder):
         assert len(server.rows("Row")) == len(set(server.rows("Row"))) == 30
 
 
+@pytest.mark.more
 def test_answers_of_a_judge_that_failed_come_first_and_decide_the_exit_status(folder, rank_models):
     """Failed answers are no marks, and the others count."""
     Path("rows.csv").write_text("id,text\n" + "".join(f"q{n},A row {n}\n" for n in range(10)))
@@ -103,6 +104,7 @@ def test_answers_of_a_judge_that_failed_come_first_and_decide_the_exit_status(fo
     assert "Answers that failed: 3 of gpt." in " ".join(out.split())
 
 
+@pytest.mark.more
 def test_verdicts_of_a_judge_that_failed_are_none(folder, rank_models):
     """Failed verdicts are counted beside votes: first in the report, in the JSON, and by the exit status."""
     Path("rows.csv").write_text("id,text\n" + "".join(f"q{n},A row {n}\n" for n in range(10)))

@@ -310,6 +310,7 @@ def test_a_row_that_fails_has_failed_and_the_others_have_answers(wrong, reason):
         assert f"failed: {reason} (different rows: 1)" in cache.noted[source.place][1]
 
 
+@pytest.mark.more
 def test_a_failed_row_is_asked_again_and_others_are_not(tmp_path):
     """In the next run, of the store and of the journal; then the remark is gone, too."""
     with serving(wrong=deque(["500"] * 6)) as server:
@@ -337,6 +338,7 @@ def test_a_server_that_fails_row_after_row_is_left_out():
         assert len(server.rows()) < 6 * 60
 
 
+@pytest.mark.more
 def test_a_change_of_the_model_leaves_it_out_until_it_is_asked_anew(tmp_path):
     """The fingerprint is in the key: after `refetch` the answers are those of the new one, and all are asked."""
     with serving() as server:

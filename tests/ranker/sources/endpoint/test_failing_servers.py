@@ -258,7 +258,7 @@ def asked(models):
     return run_models(models, MOOD, requests, Runtime(executor=Serial(), store=None))
 
 
-@pytest.mark.few(1)
+@pytest.mark.more
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_servers_that_fail_leave_out_their_models_alone(server, moment):
     """Each in one line, whatever it does, from the probe, from the words or from the rows on; the last one answers."""

@@ -92,6 +92,7 @@ def run(project, monkeypatch, capsys):
     return call
 
 
+@pytest.mark.more
 def test_prompts_are_ranked_like_models(lm, project, run):
     """Two prompts, with demonstrations and without, calibrated and not, beside an encoder and a file of answers."""
     encoder = make_checkpoint(project / "encoder")
@@ -230,6 +231,7 @@ def test_demonstrations_have_the_columns_of_the_rows(lm, project, run):
     assert "more.jsonl has rows of 1 text, and the prompt because is for rows of premise, hypothesis" in done.err
 
 
+@pytest.mark.more
 def test_a_name_is_that_of_all_prompts_of_a_model(lm, project, run):
     """Two networks of one name, by the same prompts: NAME/prompt, and one part each."""
     flags = ["--prompts", "prompts", "--format", "json"]

@@ -150,7 +150,7 @@ def test_rows_are_lengthened_to_need_fewer_passes(lm, monkeypatch, kind, short):
     assert len([count for count in passes if count > 1]) == 1
 
 
-@pytest.mark.few(2)
+@pytest.mark.more
 @pytest.mark.parametrize("kind", DECODERS)
 @pytest.mark.parametrize("method", ["ig:baseline=zero", "shap:baseline=remove"])
 def test_attributions_of_rows_of_many_lengths_are_as_alone(lm, kind, method):
@@ -290,7 +290,7 @@ def test_words_are_never_hidden_behind_padding(lm, line, offered):
     assert stop.value.allowed == (offered,)
 
 
-@pytest.mark.few(1)
+@pytest.mark.more
 @pytest.mark.parametrize("kind", [*DECODERS, "t5"])
 def test_integrated_gradients_keep_the_prompt_in_place(lm, kind):
     """Scores add up to the margin less that of the row at zero; tokens of the prompt are no part of them."""

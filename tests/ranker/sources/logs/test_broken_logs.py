@@ -317,7 +317,7 @@ def test_a_message_tells_nothing_of_a_file_that_is_no_log(tmp_path):
         assert "swordfish" not in str(caught.value)
 
 
-@pytest.mark.few(1)
+@pytest.mark.more
 @pytest.mark.parametrize("seed", range(3))
 def test_any_damage_is_one_line_or_none(tmp_path, seed):
     """Bytes changed, cut or put in at random: a log is read or refused, and nothing else happens."""

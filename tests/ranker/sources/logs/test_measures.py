@@ -104,6 +104,7 @@ def test_pairs_of_a_rolling_likelihood_come_to_the_likelihood(tmp_path):
     assert read_log(path).metric == "word_perplexity"
 
 
+@pytest.mark.more
 def test_metrics_are_said_for_tasks(tmp_path):
     """By their names, beside one for the others; a task that is not there is a line."""
     for name in "ab":

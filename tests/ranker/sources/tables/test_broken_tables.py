@@ -184,6 +184,7 @@ def broken(case, folder):
 ASKED = ("labels or outcomes", "two truths by name", "a score alone")
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("case", BROKEN)
 def test_a_broken_table_is_one_line(case, tmp_path):
     """The line names the file, and what is wrong there; fewer cells than by default are read, to save seconds."""

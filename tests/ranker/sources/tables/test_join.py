@@ -219,6 +219,7 @@ def test_the_order_of_rows_with_ids_does_not_matter(tmp_path_factory, drawing):
         assert np.array_equal(first_answers.probs, second_answers.probs, equal_nan=True)
 
 
+@pytest.mark.more
 @settings(max_examples=40)
 @given(st.integers(2, 4), st.integers(1, 8), st.data())
 def test_a_wide_table_is_as_many_files_of_one_model(tmp_path_factory, models, rows, drawing):
