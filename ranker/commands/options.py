@@ -229,8 +229,8 @@ ROW_OPTIONS = ("empty_words", "encoding")
 """Options of tables that also apply to files of rows, and are listed with those."""
 
 
-NOT_FOR_LABEL = (*ROW_OPTIONS, "prices", "cluster", "lower_is_better", "reducer")
-"""The same, and what changes outcomes alone: only `run` reads them, and `label` reads what models said."""
+NOT_FOR_LABEL = (*ROW_OPTIONS, "prices", "cluster", "reducer")
+"""The same, and what changes outcomes alone: `label` reads what models said."""
 
 
 NOT_FOR_EXPLAIN = (*NOT_FOR_LABEL, "errors")

@@ -104,7 +104,7 @@ def test_help_of_many_flags_is_short(help_of, name):
     assert page.count("\n") < 80 < full_help.count("\n")
     assert "--help-all" in page
     assert {*re.findall(r"--[a-z-]+", full_help)} - {"--no-isolate", "--dry-run"} <= {*re.findall(r"--[a-z-]+", page)}
-    of_run, flags = {"--prices", "--cluster", "--lower-is-better", "--reducer"}, {*re.findall(r"--[a-z-]+", page)}
+    of_run, flags = {"--prices", "--cluster", "--reducer"}, {*re.findall(r"--[a-z-]+", page)}
     assert of_run & flags == (of_run if name == "run" else set())
     assert ("--errors" in flags) == (name != "explain")
 
