@@ -219,7 +219,7 @@ def _by_texts(
     if rows.stands is not None and rows.file_size == reading.size:
         order, alike = np.array(rows.stands), True
     if texts is None:
-        if alike:
+        if alike and (rows.file_size or reading.size) == reading.size:
             _check_numbers(reading, rows)
             ids = "" if reading.ids is None else "; it has ids, and the rows have none"
             confirmed = int((_true_labels(reading, rows, order)[0] != NONE).sum())
@@ -228,11 +228,12 @@ def _by_texts(
                 f"rows are joined by their order alone; {sign if confirmed else 'nothing in the file confirms it'}{ids}"
             )
             return order, [Assumption(note)]
+        asked = f"{len(rows):,} of {rows.file_size:,}" if rows.file_size > len(rows) else f"{len(rows):,}"
         raise DataError.of(
             reading.origin,
             f"has {count(reading.size, 'row')} and no ids or texts that the rows have, too, so that "
-            f"their order must tell which is which, and {len(rows):,} rows are asked about (`id` and `text` name "
-            "columns)",
+            f"their order must tell which is which, and {asked} rows are asked about (`columns` names those of ids "
+            "and texts)",
         )
     if alike and not _differs(order, *texts).any():
         return order, ["rows are joined by their order, and all texts agree"]

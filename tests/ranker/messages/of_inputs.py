@@ -876,7 +876,7 @@ TABLES = [
      "holds the ids"),
     ("rows that nothing tells", lambda folder: joined(folder, "prediction\ngood\n"),
      "a.csv has 1 row and no ids or texts that the rows have, too, so that their order must tell which is "
-     "which, and 4 rows are asked about (`id` and `text` name columns)"),
+     "which, and 4 rows are asked about (`columns` names those of ids and texts)"),
     ("no such kind of answers", lambda folder: TableOptions(answers="words"),
      "`answers` must be one of labels, probabilities, logits, log-likelihoods, outcomes, values (got 'words')"),
     ("a range upside down", lambda folder: LogOptions(scale=(1, 1)),

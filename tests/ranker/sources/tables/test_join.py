@@ -162,6 +162,15 @@ def test_order_alone_is_said(tmp_path):
         assert joined.notes == ("rows are joined by their order alone; nothing in the file confirms it",)
 
 
+def test_the_order_of_a_few_rows_is_that_of_their_file(tmp_path):
+    """The third of three rows is the third of three answers, and not the first of one."""
+    rows = RequestedRows(("c",), (), stands=(2,), file_size=3)
+    joined = answers(tmp_path / "a.csv", csv("prediction", "good", "good", "negative"), rows=rows)
+    assert joined.places.tolist() == [2]
+    with refuses(DataError, place=tmp_path / "b.csv"):
+        answers(tmp_path / "b.csv", csv("prediction", "good"), rows=rows)
+
+
 def test_scores_and_outcomes_are_joined_like_labels(tmp_path):
     """Missing rows are nan."""
     model = answers(tmp_path / "a.csv", csv("id,negative,positive", "b,0.25,0.75", "a,0.9,0.1")).models[0]
