@@ -101,7 +101,7 @@ def data_dir(tmp_path):
 
 
 @pytest.fixture(autouse=True)
-def hans(monkeypatch):
+def known_set(monkeypatch):
     """The OOD set of these tests: forty pairs, in place of the thousands of the real one."""
     task = sets.tasks()["nli"]
     examples = tuple(

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from refusals import refuses
-from test_contracts import Bag
+from test_contracts import HidBag
 
 from factors.types import Example, split_words
 from ranker.attribution import attribute, settings_of
@@ -12,7 +12,7 @@ from ranker.attribution.settings import PhraseSettings
 from ranker.errors import UsageError
 
 
-class Moods(Bag):
+class Moods(HidBag):
     """A bag whose margin is that of a mood: 2 for "bad" or "awful", 3 for "not" before "good", -1 for "good" alone."""
 
     def answers(self, requests, hide, advance):

@@ -16,7 +16,7 @@ from ranker import labelled
 from ranker.datasets import sets
 from ranker.datasets.identity import fingerprint
 from ranker.datasets.sets import EMBEDDED, LabelledDataset, sample
-from ranker.errors import DataError, UnknownName, UsageError
+from ranker.errors import DataError, Question, UnknownName, UsageError
 from ranker.tasks.classes import ClassificationTask
 
 CARD = """
@@ -329,7 +329,7 @@ def test_truths_as_data_frames_write_them_are_numbers():
         ),
         (lambda toy, official: labelled(OWN, task="colours", include=[toy]), UnknownName, '', ""),
         (lambda toy, official: labelled(OWN, like="pawss"), UnknownName, '', ""),
-        (lambda toy, official: labelled([{**OWN[0], "label": 1}], include=[toy]), UsageError, 'task', "rows in memory"),
+        (lambda toy, official: labelled([{**OWN[0], "label": 1}], include=[toy]), Question, 'task', "rows in memory"),
         (lambda toy, official: labelled([{**OWN[0], "label": "green"}]), DataError, 'label', "row 1"),
         (lambda toy, official: labelled(labelled_as("neutral", "entailed", "maybe")), DataError, 'label', "row 3"),
         (lambda toy, official: labelled(labelled_as("", None, " ")), DataError, 'label', "rows in memory"),

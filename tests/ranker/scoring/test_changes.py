@@ -7,10 +7,10 @@ import json
 
 import numpy as np
 import pytest
-from goldens import check_golden
+from goldens import PageReader, check_golden
 from refusals import refuses
 from test_evaluation import suite
-from test_report_formats import HOSTILE, Reader, decided, evaluated, method, toy, toy_decision, with_found, with_header
+from test_report_formats import HOSTILE, decided, evaluated, method, toy, toy_decision, with_found, with_header
 
 from ranker.errors import UnknownName, UsageError
 from ranker.report import GENERAL, latex, render, write
@@ -272,14 +272,14 @@ def test_hostile_names_in_a_comparison(name):
     assert name in [model["name"] for model in json.loads(text["json"])["models"]]
     assert "\x1b" not in text["table"]
     assert f"\n{latex.escape(name)} & " in text["latex"]
-    plain, hostile = Reader(written(what_changed(toy(("a", "b", "c")), later()), "html")), Reader(text["html"])
+    plain, hostile = PageReader(written(what_changed(toy(("a", "b", "c")), later()), "html")), PageReader(text["html"])
     assert [tag for tag, _ in hostile.tags] == [tag for tag, _ in plain.tags]
     assert name in hostile.text
 
 
 def test_the_page_of_a_comparison_sorts_as_that_of_a_run_does():
     """The same script, under a policy that allows no other; tables and remarks stand in it as in any page."""
-    page, run = (Reader(text) for text in (written(what_changed(toy(), later()), "html"), render(toy(), "html")))
+    page, run = (PageReader(text) for text in (written(what_changed(toy(), later()), "html"), render(toy(), "html")))
     policies = [[a["content"] for tag, a in page.tags if tag == "meta" and "http-equiv" in a] for page in (page, run)]
     assert policies[0] == policies[1]
     assert [tag for tag, _ in page.tags].count("script") == 1
