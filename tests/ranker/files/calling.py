@@ -20,8 +20,11 @@ class Ended:
 
     @property
     def refused(self) -> bool:
-        """True if the call ended in one line that says why, or in a line for each model that is left out."""
-        *omissions, last = self.message.splitlines() or [""]
+        """True if the call ended in one line that says why, or in a line for each model that is left out.
+
+        Below a question stand the ways to read the file, which are indented.
+        """
+        *omissions, last = [line for line in self.message.splitlines() if not line.startswith("  ")] or [""]
         named_models = all(" is left out: " in line for line in omissions)
         stated = last.startswith("rank-models: ") or (self.status == 1 and " is left out: " in last)
         return self.status in (1, 2) and named_models and stated
