@@ -219,7 +219,7 @@ def _by_texts(
     if rows.stands is not None and rows.file_size == reading.size:
         order, alike = np.array(rows.stands), True
     if texts is None:
-        if alike and (rows.file_size or reading.size) == reading.size:
+        if alike and not len(rows) == 1 < rows.file_size != reading.size:  # one row of many has no order
             _check_numbers(reading, rows)
             ids = "" if reading.ids is None else "; it has ids, and the rows have none"
             confirmed = int((_true_labels(reading, rows, order)[0] != NONE).sum())

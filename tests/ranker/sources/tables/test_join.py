@@ -162,7 +162,7 @@ def test_order_alone_is_said(tmp_path):
         assert joined.notes == ("rows are joined by their order alone; nothing in the file confirms it",)
 
 
-def test_the_order_of_a_few_rows_is_that_of_their_file(tmp_path):
+def test_the_order_of_one_row_is_that_of_its_file(tmp_path):
     """The third of three rows is the third of three answers, and not the first of one."""
     rows = RequestedRows(("c",), (), stands=(2,), file_size=3)
     joined = answers(tmp_path / "a.csv", csv("prediction", "good", "good", "negative"), rows=rows)
