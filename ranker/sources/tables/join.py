@@ -215,11 +215,12 @@ def _by_texts(
     reading: ParsedTable, rows: RequestedRows, texts: tuple[list[str], list[str]] | None
 ) -> tuple[Ints, list[str]]:
     """Return (N,) the positions of rows by their order or their texts."""
-    order, alike = np.arange(len(rows)), reading.size == len(rows)
+    one_of_many = len(rows) == 1 < rows.file_size  # and so without an order
+    order, alike = np.arange(len(rows)), reading.size == len(rows) and not one_of_many
     if rows.stands is not None and rows.file_size == reading.size:
         order, alike = np.array(rows.stands), True
     if texts is None:
-        if alike and not len(rows) == 1 < rows.file_size != reading.size:  # one row of many has no order
+        if alike:
             _check_numbers(reading, rows)
             ids = "" if reading.ids is None else "; it has ids, and the rows have none"
             confirmed = int((_true_labels(reading, rows, order)[0] != NONE).sum())
