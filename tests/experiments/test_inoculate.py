@@ -157,7 +157,7 @@ def weights(output, member):
 
 
 @pytest.mark.more
-def test_a_recipe_becomes_a_suite(small, data_dir, tmp_path, hans):
+def test_a_recipe_becomes_a_suite(small, data_dir, tmp_path, known_set):
     """Every member stands in suite.json with its accuracies on all rows, and the ranker reads it."""
     file = inoculate.inoculate(small, data_dir, tmp_path / "out", QUIET)
     content = json.loads(file.read_text(encoding="utf-8"))
@@ -165,7 +165,7 @@ def test_a_recipe_becomes_a_suite(small, data_dir, tmp_path, hans):
     entry = content["models"][1]
     assert (entry["name"], entry["path"], entry["family"]) == ("half", "half", "tiny")
     assert entry["ood_accuracy"]["hans-sub"]["rows"] == 40
-    assert entry["ood_accuracy"]["hans-sub"]["fingerprint"] == hans.fingerprint
+    assert entry["ood_accuracy"]["hans-sub"]["fingerprint"] == known_set.fingerprint
     assert entry["training"]["rows"] == {"new": 10, "pairs": 10}
     assert entry["training"]["steps"] == 3
     assert entry["training"]["in_domain_rows"] == 20
@@ -173,7 +173,7 @@ def test_a_recipe_becomes_a_suite(small, data_dir, tmp_path, hans):
     suite = suites.load([str(file)])
     assert [model.name for model in suite.models] == ["untouched", "half", "all"]
     assert (
-        suite.models[2].ood_accuracy[hans.fingerprint] == content["models"][2]["ood_accuracy"]["hans-sub"]["accuracy"]
+        suite.models[2].ood_accuracy[known_set.fingerprint] == content["models"][2]["ood_accuracy"]["hans-sub"]["accuracy"]
     )
 
 
