@@ -58,7 +58,7 @@ def cli() -> None:
 )
 @options.INCLUDE
 @options.DEVICE
-@click.option("--bf16", is_flag=True, help="Train in bfloat16 where that is safe.")
+@click.option("--bf16", is_flag=True, help="Train in bfloat16 where that is safe, and measure in it.")
 @click.option(
     "--portable",
     is_flag=True,

@@ -53,7 +53,7 @@ class TrainingMachine:
 
     Attributes:
         device: a torch device.
-        bf16: compute in bfloat16 where that is safe.
+        bf16: train in bfloat16 where that is safe, and measure in it.
         portable: compute with kernels that all x86-64 processors share (see `experiments.portable`).
         console: where progress goes.
 
@@ -259,7 +259,8 @@ def measure(folder: Path, measured: tuple[LabelledDataset, ...], machine: Traini
     stored: dict[str, dict[str, Any]] = read_json(memo)
     missing = [ood_set for ood_set in measured if ood_set.fingerprint not in stored]
     if missing:
-        classifier = Classifier.load(folder, require_labels(measured[0].task, folder.name), device=machine.device)
+        task, dtype = require_labels(measured[0].task, folder.name), "bfloat16" if machine.bf16 else "float32"
+        classifier = Classifier.load(folder, task, device=machine.device, dtype=dtype)
         for ood_set in missing:
             with progress.bar(
                 machine.console, f"measuring {folder.name} on {ood_set.name}", len(ood_set.examples)
