@@ -242,3 +242,45 @@ def test_a_budget_is_spent_on_the_same_rows_of_all_prompts(folder):
         second = run(server, *prompts)
         assert second.returncode == 0, second.stderr
         assert len(server.rows()) == 4 * 30
+
+
+@pytest.mark.more
+def test_a_server_votes_on_the_pool_within_its_budget(folder):
+    """A dry run counts its requests and sends none; a run sends these, once; it is in no table of ranks."""
+    rows = [json.loads(line) for line in Path("rows.jsonl").read_text().splitlines()]
+    Path("ten.jsonl").write_text("".join(json.dumps({"id": n, **row}) + "\n" for n, row in enumerate(rows[:10])))
+    pool = [json.dumps({"id": n, "text": row["text"]}) + "\n" for n, row in enumerate(rows)]
+    Path("pool.jsonl").write_text("".join(pool))
+    for name, step in (("a", 3), ("b", 4)):
+        lines = [f"{n},{row['label'] if n % step else 'negative'}\n" for n, row in enumerate(rows)]
+        Path(f"{name}.csv").write_text("".join(["id,prediction\n", *lines]))
+    with serving() as server:
+        words = [sys.executable, "-m", "ranker", "run", "--data", "ten.jsonl", "--pool", "pool.jsonl"]
+        words += [
+            "--store",
+            "store",
+            "--models",
+            "a.csv",
+            "b.csv",
+            "--voters",
+            f"openai:{server.url}#tiny",
+            "--prompts",
+            "first.toml",
+        ]
+
+        def run_words(*options):
+            return subprocess.run([*words, *options], capture_output=True, text=True, check=False)
+
+        planned = run_words("--dry-run")
+        assert "tiny/first: rows: 30 to predict; 30 to 60 requests" in planned.stdout
+        assert not server.requests
+        header = json.loads(run_words("--format", "json", "--save", "run.json").stdout)["header"]
+        assert set(header["voters"]) == {"tiny/first"}
+        assert set(header["provenance"]["models"]) == {"a", "b", "tiny/first"}
+        assert [model["name"] for model in json.loads(Path("run.json").read_text())["decision"]["models"]] == ["a", "b"]
+        assert sorted(server.rows()) == sorted(set(server.rows()))
+        assert len(server.rows()) == 30
+        short = run_words("--max-requests", "5", "--refetch")
+        assert short.returncode == 1
+        assert "tiny/first is left out: the budget of the run is spent, after 5 requests" in short.stderr
+        assert "a leads" in short.stdout
