@@ -230,7 +230,7 @@ def sample(name: str, rows: int, seed: int, output: Path, force: bool) -> None:
 
 
 EXHIBIT = options.combine(
-    click.option("--tier", default="mini", show_default=True, metavar="NAME", help="mini, minilm or paper."),
+    click.option("--tier", default="mini", show_default=True, metavar="NAME", help="mini, minilm, base or paper."),
     click.option(
         "--suites", type=options.PATH, default="suites", show_default=True, help="Where the tier's suites are."
     ),
@@ -250,7 +250,7 @@ EXHIBIT = options.combine(
     click.option(
         "--data-dir",
         type=options.PATH,
-        help="Where the official data is; the tier mini needs none, and is ranked on it if it is there.",
+        help="Where the official data is; the tiers mini and base need none, and are ranked on it if it is there.",
     ),
     click.option(
         "--probe", type=click.IntRange(1), default=10, show_default=True, metavar="K", help="Examples a draw."

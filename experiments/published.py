@@ -90,11 +90,14 @@ class Tier:
         suites: OOD set -> the name of its suite and recipe.
         across: the same for suites of several architectures, where they are others.
         embedded: the rows are the embedded samples, the suites come with the product.
+        saved: folder in the repository with rankings of the suites, SET-ATTRIBUTION.json.gz, so that exhibits need no
+            model; empty where there is none.
     """
 
     suites: Mapping[str, str]
     across: Mapping[str, str] = field(default_factory=dict)
     embedded: bool = False
+    saved: str = ""
 
     def of(self, models: Models) -> Mapping[str, str]:
         """OOD set -> suite, for exhibits about those models."""

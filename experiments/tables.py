@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 from pathlib import Path
 from typing import Literal
 
@@ -27,6 +28,9 @@ from ranker.sources.suites import Suite
 
 Rankings = Mapping[tuple[str, str], Ranking]
 """(OOD set, attribution) -> what was found there."""
+
+REPOSITORY = Path(__file__).parents[1]
+"""Root of the checkout: `experiments` is not installed."""
 
 DECIDED = 5.0
 """Percent. A method with a pairwise accuracy this near to 0 or 100 nearly always prefers the same model of the two."""
@@ -86,7 +90,8 @@ class Run:
 def rankings(exhibit: Exhibit, tier: Tier, run: Run) -> dict[tuple[str, str], Ranking]:
     """Rank the tier's models on each of the exhibit's sets with each of its attributions.
 
-    Sets that the tier has no suite for are left out, unless they are asked for.
+    Sets that the tier has no suite for are left out, unless they are asked for. A tier with saved rankings is ranked
+    anew only on official data.
 
     Raises:
         UsageError: no set is left, or one that was asked for has no suite; a suite or data is missing (the message says
@@ -100,6 +105,8 @@ def rankings(exhibit: Exhibit, tier: Tier, run: Run) -> dict[tuple[str, str], Ra
         raise UsageError(
             f"no suite for {', '.join(lacking)}: name one with `--suite SET=PATH`", option="suite", value=lacking
         )
+    if tier.saved and run.data_dir is None and not run.own:
+        return saved_rankings(exhibit, wanted, REPOSITORY / tier.saved, run)
     chosen = {name: find(name, suites[name], run) for name in wanted}
     subjects = {name: select(suite, exhibit.models) for name, suite in chosen.items()}
     if not tier.embedded and run.data_dir is None:
@@ -111,6 +118,47 @@ def rankings(exhibit: Exhibit, tier: Tier, run: Run) -> dict[tuple[str, str], Ra
         for attribution in exhibit.attributions
         if attribution in (run.attributions or exhibit.attributions)
     }
+
+
+def saved_rankings(
+    exhibit: Exhibit, wanted: Sequence[str], folder: Path, run: Run
+) -> dict[tuple[str, str], Ranking]:
+    """Read the rankings of some sets that were saved; those that are not there are left out.
+
+    Raises:
+        UsageError: none is there, the exhibit compares architectures, or a setting is not that of a saved one.
+    """
+    found = {}
+    for name, attribution in product(wanted, exhibit.attributions):
+        asked = attribution in (run.attributions or exhibit.attributions)
+        files = sorted(folder.glob(f"{name}-{'*' if attribution == 'none' else attribution}.json.gz"))
+        if asked and files:
+            found[name, attribution] = check_settings(Ranking.load(files[0]), run)
+    if exhibit.models == "across" or not found:
+        what = "of models of several architectures" if exhibit.models == "across" else f"of {', '.join(wanted)}"
+        raise UsageError(f"no ranking {what} is saved with this tier", option="tier", place=folder)
+    return found
+
+
+def check_settings(ranking: Ranking, run: Run) -> Ranking:
+    """Return a saved ranking if the run wants its settings.
+
+    Raises:
+        UsageError: it wants others.
+    """
+    header, evaluation = ranking.header, ranking.evaluation
+    saved = {
+        "probe": header.probe,
+        "draws": evaluation.draws,
+        "target": header.provenance.target,
+        "population": header.provenance.population,
+    }
+    for option, value in saved.items():
+        wanted = getattr(run, option)
+        if wanted not in (None, value):
+            text = f"`--{option} {wanted}`: the rankings of this tier are saved with {value}; `--data-dir` ranks anew"
+            raise UsageError(text, option=option, value=wanted)
+    return ranking
 
 
 def one_ranking(suite: Suite, name: str, attribution: str, run: Run) -> Ranking:
