@@ -90,7 +90,7 @@ class Tier:
         suites: OOD set -> the name of its suite and recipe.
         across: the same for suites of several architectures, where they are others.
         embedded: the rows are the embedded samples, the suites come with the product.
-        saved: folder in the repository with rankings of the suites, SET-ATTRIBUTION.json.gz, so that exhibits need no
+        saved: folder in the repository with rankings of the suites, SET-ATTRIBUTION.json, so that exhibits need no
             model; empty where there is none.
     """
 

@@ -120,23 +120,22 @@ def rankings(exhibit: Exhibit, tier: Tier, run: Run) -> dict[tuple[str, str], Ra
     }
 
 
-def saved_rankings(
-    exhibit: Exhibit, wanted: Sequence[str], folder: Path, run: Run
-) -> dict[tuple[str, str], Ranking]:
+def saved_rankings(exhibit: Exhibit, wanted: Sequence[str], folder: Path, run: Run) -> dict[tuple[str, str], Ranking]:
     """Read the rankings of some sets that were saved; those that are not there are left out.
 
     Raises:
         UsageError: none is there, the exhibit compares architectures, or a setting is not that of a saved one.
     """
+    if exhibit.models == "across":
+        raise UsageError("no ranking of models of several architectures is saved with this tier", option="tier")
     found = {}
     for name, attribution in product(wanted, exhibit.attributions):
         asked = attribution in (run.attributions or exhibit.attributions)
-        files = sorted(folder.glob(f"{name}-{'*' if attribution == 'none' else attribution}.json.gz"))
+        files = sorted(folder.glob(f"{name}-{'*' if attribution == 'none' else attribution}.json"))
         if asked and files:
             found[name, attribution] = check_settings(Ranking.load(files[0]), run)
-    if exhibit.models == "across" or not found:
-        what = "of models of several architectures" if exhibit.models == "across" else f"of {', '.join(wanted)}"
-        raise UsageError(f"no ranking {what} is saved with this tier", option="tier", place=folder)
+    if not found:
+        raise UsageError(f"no ranking of {', '.join(wanted)} is saved with this tier", option="tier", place=folder)
     return found
 
 
@@ -150,7 +149,7 @@ def check_settings(ranking: Ranking, run: Run) -> Ranking:
     saved = {
         "probe": header.probe,
         "draws": evaluation.draws,
-        "target": header.provenance.target,
+        "target": header.provenance.target or "declared",
         "population": header.provenance.population,
     }
     for option, value in saved.items():

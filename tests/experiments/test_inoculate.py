@@ -173,7 +173,8 @@ def test_a_recipe_becomes_a_suite(small, data_dir, tmp_path, known_set):
     suite = suites.load([str(file)])
     assert [model.name for model in suite.models] == ["untouched", "half", "all"]
     assert (
-        suite.models[2].ood_accuracy[known_set.fingerprint] == content["models"][2]["ood_accuracy"]["hans-sub"]["accuracy"]
+        suite.models[2].ood_accuracy[known_set.fingerprint]
+        == content["models"][2]["ood_accuracy"]["hans-sub"]["accuracy"]
     )
 
 

@@ -492,3 +492,46 @@ def test_what_is_there_is_not_written_over(capsys, tmp_path):
     assert status == 2
     assert "table.md is there already; `--force` writes over it" in err
     assert (tmp_path / "table.md").read_text() == "kept"
+
+
+@pytest.fixture
+def saved(tmp_path, monkeypatch):
+    """Rankings of two sets by SHAP, saved where the tier base has its own."""
+    folder = tmp_path / KNOWN.tiers["base"].saved
+    folder.mkdir(parents=True)
+    for (name, attribution), of_set in FOUND.items():
+        of_set.save(folder / f"{name}-{attribution}.json")
+    monkeypatch.setattr(tables, "REPOSITORY", tmp_path)
+
+
+def test_saved_rankings_are_shown_without_a_model(capsys, saved):
+    """The cells are those of the rankings that were saved; a set without one keeps its published number."""
+
+    def shown(number):
+        status, out, err = run(capsys, "table", number, "--tier", "base", "--format", "csv")
+        assert (status, err) == (0, "")
+        return {(row["row"], row["column"]): row["here"] for row in csv.DictReader(io.StringIO(out))}
+
+    accuracy = 100 * FOUND["hans-con", "shap"].method("ACC").pairwise_accuracy
+    assert float(shown("2")["ACC", "hans-con"]) == pytest.approx(accuracy, abs=0.05)
+    assert shown("2")["ACC", "paws"] == ""
+    assert float(shown("6")["a", "hans-sub"]) == pytest.approx(90.0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["2", "--probe", 5], "`--probe 5`: the rankings of this tier are saved with 10; `--data-dir` ranks anew"),
+        (["2", "--population", 12], "`--population 12`: the rankings of this tier are saved with 30"),
+        (["2", "--draws", 50], "`--draws 50`: the rankings of this tier are saved with exact"),
+        (["2", "--target", "true"], "`--target true`: the rankings of this tier are saved with declared"),
+        (["3"], "no ranking of models of several architectures is saved with this tier"),
+        (["1"], "no ranking of msgs-morph, msgs-verb, msgs-adject is saved with this tier"),
+    ],
+)
+def test_what_was_not_saved_is_refused(capsys, saved, arguments, message):
+    """One line, with the option that cannot be had."""
+    status, out, err = run(capsys, "table", *arguments, "--tier", "base")
+    assert (status, out) == (2, "")
+    assert message in err
+    assert err.count("\n") == 1
