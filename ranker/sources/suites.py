@@ -249,8 +249,22 @@ def bundled_suites() -> dict[str, Path]:
     return {path.parent.name: path.parent for path in sorted(root.glob(f"*/{SUITE}"))}
 
 
+LARGER_SUITES = {
+    "minilm": "8 models of 91 MB, an hour of one core",
+    "mpnet": "8 models of 438 MB, two hours of one core in bfloat16",
+}
+"""Size that ends the name of a suite of an embedded set -> what it takes to make it."""
+
+
 def check_installed(suite: str) -> None:
-    """Raise a UsageError for a suite of an embedded set that is not installed: the wheel leaves some out."""
+    """Raise a UsageError for a suite of an embedded set that is not installed: some are left out, others are made."""
+    ood_name, _, size = suite.rpartition("-")
+    if size in LARGER_SUITES and ood_name in cards():
+        text = (
+            f"the suite {suite} is made in a copy of the repository ({LARGER_SUITES[size]}): `python -m experiments ls` "
+            f"names its recipe, and `python -m experiments inoculate RECIPE --data-dir DIR -o {suite}` makes it"
+        )
+        raise UsageError(text, option="models", value=suite)
     if suite in {f"{name}-mini" for name in cards()} - bundled_suites().keys():
         clone = "a copy of the repository has it (`pip install -e .`)"
         raise UsageError(f"the suite {suite} is not installed; {clone}; or name models of your own", option="models")

@@ -180,3 +180,14 @@ def test_one_model_under_two_names_is_pointed_out(tmp_path, caplog):
         suites.load([str(tmp_path / "mine"), str(tmp_path / "link")])
     (line,) = re.findall("`models (.*)`", str(refused.value))
     assert [model.name for model in suites.load(line.split()).models] == ["mine", "mine-again"]
+
+
+@pytest.mark.parametrize("suite", ["hans-sub-minilm", "paws-mpnet"])
+def test_a_larger_suite_that_is_not_made_yet_says_what_makes_it(suite):
+    """With what it takes; a name that only ends like one is an unknown name, as ever."""
+    with refuses(UsageError, option="models", value=suite) as refused:
+        suites.load([suite])
+    assert "8 models of" in str(refused.value)
+    assert f"`python -m experiments inoculate RECIPE --data-dir DIR -o {suite}` makes it" in str(refused.value)
+    with pytest.raises(UsageError, match="no file, directory"):
+        suites.load(["mine-mpnet"])
