@@ -233,10 +233,10 @@ def _trainings(recipe: Recipe, pools: Mapping[str, Sequence[Example]], classes: 
 
 
 def _plain(value: Any) -> dict[str, Any]:
-    """Return a record as JSON, without ways that are left out, and without a row's group, which affects no weight."""
+    """Return a record as JSON, without ways that are left out, and of a row only what affects a weight."""
+    if isinstance(value, Example):
+        return {"id": value.id, "segments": value.segments, "label": value.target, "marks": value.marks}
     if not is_dataclass(value):
         return dict(value)
     content = {f.name: getattr(value, f.name) for f in fields(value)}
-    if isinstance(value, Example):
-        del content["group"]
     return {name: entry for name, entry in content.items() if entry is not None or name not in WAYS}

@@ -43,7 +43,7 @@ def test_every_suite_has_a_recipe(name):
     ]
 
 
-@pytest.mark.slow
+@pytest.mark.more
 @pytest.mark.parametrize("name", NAMES)
 def test_every_model_is_the_one_that_the_recipe_describes(name):
     """The key of each model's training, a digest of all its rows and settings, is that of the recipe as it is now."""

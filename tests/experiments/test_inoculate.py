@@ -196,6 +196,13 @@ def test_the_shared_stage_is_trained_once(small, data_dir, tmp_path, trained):
     assert weights(tmp_path / "out", "untouched") == weights(tmp_path / "out" / plan.SHARED, "tiny")
 
 
+def test_a_training_is_known_wherever_its_data_lies(small, data_dir, tmp_path):
+    """The same files in another folder are the same rows: nothing is trained again."""
+    shutil.copytree(data_dir, tmp_path / "moved")
+    here, there = (plan.make(small, folder).trainings for folder in (data_dir, tmp_path / "moved"))
+    assert [training.key for training in here] == [training.key for training in there]
+
+
 @pytest.mark.slow
 def test_what_is_complete_is_not_trained_again(small, data_dir, tmp_path, trained):
     """A second run trains and measures nothing, and writes the same suite."""
