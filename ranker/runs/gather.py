@@ -28,7 +28,7 @@ from ranker.runs.rows import (
 )
 from ranker.scoring.score import check_probe
 from ranker.sources.base import ModelInfo
-from ranker.sources.logs.kind import value_for_task
+from ranker.sources.logs.options import value_for_task
 from ranker.sources.suites import Suite
 from ranker.statistics.patterns import ROWS as POOL_ROWS
 from ranker.tasks.base import Task

@@ -23,7 +23,7 @@ from ranker.scoring.decision import resolve_method
 from ranker.scoring.score import JUDGED, UNDECLARED, Evidence, Target, about_one_label, applicable
 from ranker.scoring.unlabelled import OF_ANSWERS
 from ranker.sources.base import ModelInfo
-from ranker.sources.logs.kind import value_for_task
+from ranker.sources.logs.options import value_for_task
 from ranker.sources.suites import Model
 from ranker.statistics import methods
 from ranker.statistics.pool import PoolMethod

@@ -18,7 +18,6 @@ import numpy as np
 
 from factors.types import Floats, Ints
 from ranker.errors import DataError, listed
-from ranker.limits import LIMITS, Limits
 from ranker.sources.logs.measures import MetricInfo
 from ranker.sources.usage import RowUsage
 
@@ -27,27 +26,6 @@ MAX_TEXT = 100_000
 
 MAX_LABEL_DISAGREEMENT = 0.01
 """Largest share of rows on which labels may contradict the metric; beyond it they are left out."""
-
-
-@dataclass(frozen=True)
-class LogSelection:
-    """Choices of a caller among the contents of a log; None leaves a choice to the log.
-
-    Attributes:
-        metric: recorded value to read of each row; for Inspect also "scorer" or "scorer.part".
-        filter: lm-evaluation-harness: which of several ways to extract an answer.
-        scorer: Inspect: which scorer, "scorer" or "scorer.part".
-        reducer: Inspect: reducer of the epochs of a row: see `epochs.REDUCERS`.
-        cluster: field of a row (lm-evaluation-harness: of ``doc``; Inspect: of ``metadata``) that groups dependent
-            rows.
-    """
-
-    metric: str | None = None
-    filter: str | None = None
-    scorer: str | None = None
-    reducer: str | None = None
-    cluster: str | None = None
-    limits: Limits = LIMITS
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,8 @@ from typing import Protocol, cast
 from ranker.errors import DataError, UsageError
 from ranker.files.text import read_start
 from ranker.limits import LIMITS, Limits
-from ranker.sources.logs.base import FoundLog, LogSelection, TaskLog
+from ranker.sources.logs.base import FoundLog, TaskLog
+from ranker.sources.logs.options import LogOptions
 from ranker.sources.logs.records import RecordFormat, RecordModule
 from ranker.sources.packages import load_entry_points
 
@@ -51,9 +52,6 @@ class LogFormat(Protocol):
     def claims(self, path: Path, start: bytes, limits: Limits) -> bool:
         """Return True if a file, of which the first bytes are given, is a log of the program; or raise a DataError."""
 
-    def task_of(self, path: Path, limits: Limits) -> str:
-        """Return the name of a log's task, or raise a DataError."""
-
     def find(self, folder: Path, names: Sequence[str], limits: Limits) -> tuple[list[FoundLog], list[str]]:
         """List the logs of a folder among files that it claims, and errors of those that cannot be read."""
 
@@ -63,8 +61,8 @@ class LogFormat(Protocol):
     def trouble(self, log: FoundLog, limits: Limits) -> str:
         """Return why a log is incomplete, or raise a DataError; "" if it is complete."""
 
-    def read(self, path: Path, choice: LogSelection) -> TaskLog:
-        """Read a log, or raise a DataError."""
+    def read(self, path: Path, choice: LogOptions, limits: Limits) -> TaskLog:
+        """Read a log, with the choices among its contents for its task, or raise a DataError."""
 
 
 def formats() -> dict[str, LogFormat]:
@@ -118,12 +116,3 @@ def program_of(path: Path, limits: Limits = LIMITS, known_formats: Collection[Lo
 def is_named(form: LogFormat, file: str) -> bool:
     """Return True if a file of that name should be a log of a format."""
     return fnmatchcase(file.removesuffix(".gz"), form.file_pattern)
-
-
-def task_of(path: Path, limits: Limits = LIMITS) -> str:
-    """Return the name of a log's task; "" if it cannot be read."""
-    program = program_of(path, limits)
-    try:
-        return "" if program is None else format_named(program).task_of(path, limits)
-    except DataError:
-        return ""

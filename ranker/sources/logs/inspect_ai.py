@@ -21,7 +21,6 @@ from ranker.limits import Limits
 from ranker.sources.logs.base import (
     MAX_LABEL_DISAGREEMENT,
     FoundLog,
-    LogSelection,
     TaskLog,
     canonical,
     each_log,
@@ -40,6 +39,7 @@ from ranker.sources.logs.labels import (
     no_labels,
 )
 from ranker.sources.logs.measures import AGGREGATES, INSPECT_AGGREGATES, SCORERS, SPREADS, MetricInfo
+from ranker.sources.logs.options import LogOptions
 from ranker.sources.usage import RowUsage, mean_usage
 from ranker.tasks.base import ANSWERED, ERROR, NO_ANSWER
 from ranker.tasks.metrics import is_metric
@@ -64,11 +64,6 @@ def claims(path: Path, start: bytes, limits: Limits) -> bool:
     return bare.startswith(b"{") and b'"eval"' in bare and (b'"status"' in bare or b'"plan"' in bare)
 
 
-def task_of(path: Path, limits: Limits) -> str:
-    """Return the name of a log's task."""
-    return header_of(path, limits).task
-
-
 def find(folder: Path, names: Sequence[str], limits: Limits) -> tuple[list[FoundLog], list[str]]:
     """List logs, and errors of those that cannot be read."""
 
@@ -87,20 +82,21 @@ def groups(folder: Path, logs: Sequence[FoundLog], limits: Limits) -> Mapping[st
 
 def trouble(log: FoundLog, limits: Limits) -> str:
     """Return why a log is incomplete: cut off, or of a run that did not end."""
-    header, samples = samples_of(log.path, None, limits)
+    header, samples = samples_of(log.path, limits=limits)
     rows = len({sample.key for sample in samples})
     if header.planned is not None and header.planned > rows:
         return f"it holds {rows} of {header.planned} samples"
     return "" if header.complete else "its run did not end well"
 
 
-def read(path: Path, choice: LogSelection = LogSelection()) -> TaskLog:
+def read(path: Path, choice: LogOptions, limits: Limits) -> TaskLog:
     """Read one log.
 
     Args:
         path: a file ``*.eval`` or ``*.json``, or either as gzip. The log of a killed run is read as far as it goes.
     """
-    header, samples = samples_of(path, choice.cluster, choice.limits)
+    header, samples = samples_of(path, choice.cluster, limits)
+    choice = choice.for_task(header.task)
     candidate, candidates = _candidate(path, samples, choice)
     rows = _rows(samples)
     firsts = [row[0] for row in rows]
@@ -162,7 +158,7 @@ def _usage(header: InspectHeader, rows: Sequence[Sequence[Sample]]) -> RowUsage 
     return None if np.isnan(amounts).all() else RowUsage(amounts, header.model, "USD")
 
 
-def _candidate(path: Path, samples: Sequence[Sample], choice: LogSelection) -> tuple[tuple[str, str], tuple[str, ...]]:
+def _candidate(path: Path, samples: Sequence[Sample], choice: LogOptions) -> tuple[tuple[str, str], tuple[str, ...]]:
     """Return the (scorer, part) to read, and the names of all usable ones."""
     wrong: dict[tuple[str, str], Mark] = {}
     scored: dict[tuple[str, str], bool] = {}
@@ -174,8 +170,8 @@ def _candidate(path: Path, samples: Sequence[Sample], choice: LogSelection) -> t
     scorers = [key for key, usable in scored.items() if usable and key not in wrong]
     names = tuple(map(_name, scorers))
     meant = [key for key in scorers if _is_requested(key, choice)]
-    if not meant and (is_metric(choice.metric or "") or is_text_metric(choice.metric or "")):  # not the log's own
-        meant = [key for key in scorers if _is_requested(key, replace(choice, metric=None))]
+    if not meant and (is_metric(choice.metric) or is_text_metric(choice.metric)):  # not the log's own
+        meant = [key for key in scorers if _is_requested(key, replace(choice, metric=""))]
     odd = next((key for key in wrong if _is_requested(key, choice)), None)
     if not meant and odd:
         raise DataError.at(
@@ -198,10 +194,10 @@ def _name(key: tuple[str, str]) -> str:
     return ".".join(filter(None, key))
 
 
-def _is_requested(key: tuple[str, str], choice: LogSelection) -> bool:
+def _is_requested(key: tuple[str, str], choice: LogOptions) -> bool:
     """Return True if the caller chose this scorer, or part of its value."""
     scorer, part = key
-    return choice.scorer in (None, scorer, _name(key)) and choice.metric in (None, part or scorer, scorer, _name(key))
+    return choice.scorer in ("", scorer, _name(key)) and choice.metric in ("", part or scorer, scorer, _name(key))
 
 
 def _rows(samples: Sequence[Sample]) -> list[list[Sample]]:
@@ -226,7 +222,7 @@ def _value(sample: Sample, candidate: tuple[str, str], void: bool = False) -> fl
 
 
 def _reducer(
-    header: InspectHeader, choice: LogSelection, epochs: int
+    header: InspectHeader, choice: LogOptions, epochs: int
 ) -> tuple[str, Callable[[Floats], float], tuple[str, ...]]:
     """Return the name and function of the reducer of epochs, with notes."""
     mean = reducer_named(MEAN)
@@ -289,7 +285,7 @@ def _state(row: Sequence[Sample], candidate: tuple[str, str], outcome: float) ->
 
 
 def _clusters(
-    header: InspectHeader, scorer: str, firsts: Sequence[Sample], requested: str | None
+    header: InspectHeader, scorer: str, firsts: Sequence[Sample], requested: str
 ) -> tuple[tuple[str, ...] | None, tuple[str, ...]]:
     """Return the groups of dependent rows, and notes."""
     name = requested or header.clusters.get(scorer)

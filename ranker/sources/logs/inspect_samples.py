@@ -121,13 +121,11 @@ class InspectHeader:
     notes: tuple[str, ...] = ()
 
 
-def samples_of(
-    path: Path, cluster: str | None = None, limits: Limits = LIMITS
-) -> tuple[InspectHeader, tuple[Sample, ...]]:
+def samples_of(path: Path, cluster: str = "", limits: Limits = LIMITS) -> tuple[InspectHeader, tuple[Sample, ...]]:
     """Read a log's header and its samples, in the order of the file.
 
     Args:
-        cluster: field of metadata that each sample must have, or None.
+        cluster: field of metadata that each sample must have; "" for none.
 
     Raises:
         DataError: it is no such log, or broken, or too large, or holds a sample twice.
@@ -290,13 +288,13 @@ def _metrics(metrics: Any) -> Iterator[Mapping[str, Any]]:
         yield from _metrics(entry)
 
 
-def _sample(content: Any, place: str, header: InspectHeader, cluster: str | None) -> Sample:
+def _sample(content: Any, place: str, header: InspectHeader, cluster: str) -> Sample:
     identity = content.get("id") if isinstance(content, dict) else None
     epoch = content.get("epoch", 1) if isinstance(content, dict) else None
     if not isinstance(identity, (str, int)) or isinstance(identity, bool) or type(epoch) is not int or epoch < 1:
         raise DataError.at(place, "no sample of a log of Inspect (it needs an `id` and an `epoch`)")
     metadata = table_in(content, "metadata")
-    if cluster is not None and metadata.get(cluster) is None:
+    if cluster and metadata.get(cluster) is None:
         raise DataError.at(
             place,
             f"its metadata has no {cluster!r}; it has {listed(metadata) or 'none'}",
@@ -304,7 +302,7 @@ def _sample(content: Any, place: str, header: InspectHeader, cluster: str | None
             value=cluster,
             allowed=metadata,
         )
-    wanted = {*header.clusters.values(), *([] if cluster is None else [cluster])}
+    wanted = {*header.clusters.values(), cluster}
     texts = tuple(map(name_of, list_in(content, "choices")))
     target = content.get("target")
     targets = [_plain(part).strip() for part in (target if isinstance(target, list) else [target])]

@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import math
 import os
-import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -29,7 +28,7 @@ from ranker.sources.base import (
     SourceOptions,
     TasksOfPlace,
 )
-from ranker.sources.logs.options import LogOptions
+from ranker.sources.logs.options import LogOptions, value_for_task
 from ranker.sources.options import non_defaults
 from ranker.sources.references import Reference
 from ranker.tasks.base import failures_as_wrong
@@ -41,7 +40,7 @@ from ranker.tasks.texts import TextAnswers, TextTask
 
 if TYPE_CHECKING:
     from ranker.progress import Advance
-    from ranker.sources.logs.base import FoundLog, LogSelection, TaskLog
+    from ranker.sources.logs.base import FoundLog, TaskLog
     from ranker.sources.logs.formats import LogFormat
     from ranker.sources.logs.reading import Listing
     from ranker.sources.usage import RowUsage
@@ -168,7 +167,7 @@ class LogModel:
         key = _LOG, self.path, self.extra_paths, self.options
         paths = [Path(path) for path in (self.path, *self.extra_paths)]
         if key not in cache:
-            logs = [read_log(path, log_selection(self.options, path)) for path in paths]
+            logs = [read_log(path, self.log_options, self.options.limits) for path in paths]
             cache[key] = average_runs(logs, [path.name for path in paths]) if self.extra_paths else logs[0]
         return cast("TaskLog", cache[key])
 
@@ -300,43 +299,6 @@ def _bundle_rows(log: TaskLog, judge: TextTask | None) -> BundledRows:
     word = "_".join(log.metric.replace(",", " ").split())  # a column name
     task: Task = judge or PrecomputedTask(log.task, word, log.labels)
     return BundledRows(task, examples, log.target_hashes, questions, log.numbered, log.prompt_hashes)
-
-
-OF_TASK = re.compile(r"\A(?:(?P<task>[^=(]+)=)?(?P<value>.*)")
-"""A value, maybe after the name of the task that it is for."""
-
-
-def value_for_task(option: str, task: str) -> str:
-    """Return the value of a per-task option for one task; "" if it has none.
-
-    Example:
-        >>> [value_for_task("acc,sst2=f1", task) for task in ("sst2", "rte")], value_for_task("sst2=f1", "rte")
-        (['f1', 'acc'], '')
-        >>> value_for_task("map(rel=2)", "ranking")
-        'map(rel=2)'
-    """
-    parts = [OF_TASK.fullmatch(part.strip()) for part in option.split(",")]
-    if not any(part and part["task"] for part in parts):
-        return option
-    values = {part["task"] or "": part["value"] for part in reversed(parts) if part}
-    return values.get(task) or values.get("", "")
-
-
-def log_selection(options: SourceOptions, path: Path) -> LogSelection:
-    """Convert the options of a run to the choices for one log."""
-    from ranker.sources.logs.base import LogSelection
-    from ranker.sources.logs.formats import task_of
-
-    log_options = options.of(LogOptions)
-    task = task_of(path, options.limits) if "=" in log_options.metric + log_options.filter else ""
-    return LogSelection(
-        metric=value_for_task(log_options.metric, task) or None,
-        filter=value_for_task(log_options.filter, task) or None,
-        scorer=log_options.scorer or None,
-        reducer=log_options.reducer or None,
-        cluster=log_options.cluster or None,
-        limits=options.limits,
-    )
 
 
 def claims(reference: Reference, options: SourceOptions) -> bool:

@@ -22,7 +22,6 @@ from ranker.sources.logs import files
 from ranker.sources.logs.base import (
     MAX_LABEL_DISAGREEMENT,
     FoundLog,
-    LogSelection,
     TaskLog,
     missing_name_error,
     name_of,
@@ -43,6 +42,7 @@ from ranker.sources.logs.labels import (
 )
 from ranker.sources.logs.lm_eval_rows import LogRow, rows_of
 from ranker.sources.logs.measures import METRICS, OF_ALL_ROWS, MetricInfo, check_label_metric, infer_metric
+from ranker.sources.logs.options import LogOptions
 from ranker.sources.logs.results import Results, ResultsFiles, results_of, task_and_time
 from ranker.sources.usage import QUANTITIES, RowUsage
 from ranker.tasks.base import ANSWERED, ERROR, NO_ANSWER
@@ -87,11 +87,6 @@ def _is_row(line: bytes, path: Path, limits: Limits) -> bool:
     return isinstance(content, dict) and "doc" in content
 
 
-def task_of(path: Path, limits: Limits) -> str:
-    """Return the name of a log's task."""
-    return results_of(path, limits=limits).task
-
-
 def find(folder: Path, names: Sequence[str], limits: Limits) -> tuple[list[FoundLog], list[str]]:
     """List logs; one without results beside it, in a folder of one model, is of that model."""
     logs, beside = [], ResultsFiles(folder, limits)
@@ -110,21 +105,20 @@ def groups(folder: Path, logs: Sequence[FoundLog], limits: Limits) -> Mapping[st
 
 def trouble(log: FoundLog, limits: Limits) -> str:
     """Return why a log is incomplete: it has fewer rows than the results state."""
-    docs = {row.doc for row in rows_of(log.path, None, limits)}
+    docs = {row.doc for row in rows_of(log.path, "", limits)}
     rows = results_of(log.path, limits=limits).rows
     return f"it holds {len(docs)} of {rows} rows" if rows is not None and rows > len(docs) else ""
 
 
-def read(path: Path, choice: LogSelection = LogSelection()) -> TaskLog:
+def read(path: Path, choice: LogOptions, limits: Limits) -> TaskLog:
     """Read one log.
 
     Args:
         path: a file ``samples_*.jsonl``, one of versions before 0.4.3, or either as gzip.
     """
-    results = results_of(path, limits=choice.limits)
-    rows, filters, notes = _group_by_filter(
-        path, [*rows_of(path, choice.cluster, choice.limits, results.aggregates)], results
-    )
+    results = results_of(path, limits=limits)
+    choice = choice.for_task(results.task)
+    rows, filters, notes = _group_by_filter(path, [*rows_of(path, choice.cluster, limits, results.aggregates)], results)
     filter_name, selected = _select_filter(path, rows, filters, choice.filter)
     selected, requested, of_all = _label_metric_rows(selected, choice.metric, filter_name, results)
     choices = _choices(selected, results)
@@ -206,15 +200,13 @@ def _group_by_filter(
 
 
 def _select_filter(
-    path: Path, rows: Mapping[str, list[LogRow]], names_filters: bool, requested: str | None
+    path: Path, rows: Mapping[str, list[LogRow]], names_filters: bool, requested: str
 ) -> tuple[str, list[LogRow]]:
     names = list(rows)
-    if requested is None and len(names) > 1:
+    if not requested and len(names) > 1:
         raise several_names_error(path, "filters", names, "filter")
-    if requested is None:
+    if not requested or (requested == UNFILTERED and names == [""]):  # the name in results
         return names[0], rows[names[0]]
-    if requested == UNFILTERED and names == [""]:  # the name in results
-        requested = ""
     if requested not in rows and not names_filters and requested.isdecimal() and 0 < int(requested[:9]) <= len(names):
         requested = names[int(requested) - 1]
     if requested not in rows:
@@ -234,10 +226,10 @@ def _choices(rows: Sequence[LogRow], results: Results) -> list[tuple[str, ...]]:
 
 
 def _label_metric_rows(
-    rows: list[LogRow], metric: str | None, filter: str, results: Results
-) -> tuple[list[LogRow], str | None, tuple[str, ...]]:
+    rows: list[LogRow], metric: str, filter: str, results: Results
+) -> tuple[list[LogRow], str, tuple[str, ...]]:
     """Replace a metric of all labels, such as f1, by accuracy a row, and note the check; leave others as they are."""
-    if metric is None or _is_recorded(metric, rows):
+    if not metric or _is_recorded(metric, rows):
         return rows, metric, ()
     if all(metric in row.pairs for row in rows):
         pairs = np.array([row.pairs[metric] for row in rows])
@@ -250,7 +242,7 @@ def _label_metric_rows(
         return right, ACC, check_label_metric(metric, aggregate, pairs, recorded)
     if is_metric(metric) and metric.casefold() != "accuracy" and not any(metric in row.values for row in rows):
         has_labels = all(row.values.get(ACC) is not None for row in rows)
-        return rows, ACC if has_labels else None, (f"The log records no {metric}; its labels are read.",)
+        return rows, ACC if has_labels else "", (f"The log records no {metric}; its labels are read.",)
     return rows, metric, ()
 
 
@@ -260,7 +252,7 @@ def _is_recorded(metric: str, rows: Sequence[LogRow]) -> bool:
 
 
 def _metric(
-    path: Path, rows: Sequence[LogRow], choices: Sequence[tuple[str, ...]], requested: str | None
+    path: Path, rows: Sequence[LogRow], choices: Sequence[tuple[str, ...]], requested: str
 ) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
     """Return the metric to read, the candidates, and the reason for the choice."""
     has_texts = any(row.answer for row in rows)
@@ -272,7 +264,7 @@ def _metric(
     usable = tuple(name for name in names if name in scored - no_number)
     paired = {name for row in rows for name in row.weights}
     candidates = tuple(name for name in usable if name not in paired) or usable
-    if requested is not None:
+    if requested:
         if requested in no_number:
             raise DataError.at(
                 path,

@@ -67,12 +67,12 @@ class LogRow:
 
 
 def rows_of(
-    path: Path, cluster: str | None, limits: Limits = LIMITS, aggregates: Mapping[str, str] | None = None
+    path: Path, cluster: str, limits: Limits = LIMITS, aggregates: Mapping[str, str] | None = None
 ) -> Iterator[LogRow]:
     """Yield the rows of a file: one a line, or all in one JSON list, as versions before 0.4.3 wrote them.
 
     Args:
-        cluster: field of a document that groups dependent rows, or None.
+        cluster: field of a document that groups dependent rows; "" for none.
         aggregates: metric -> name of its aggregate, as the task states it: see `measures.AGGREGATES`.
     """
     all_aggregates = {metric: name for metric, (name, _) in METRICS.items()} | dict(aggregates or {})
@@ -102,7 +102,7 @@ def _contents(path: Path, limits: Limits) -> Iterator[tuple[int, str, Any]]:
         yield line, place, files.parse(content, place, budget)
 
 
-def _row(content: Any, line: int, place: str, cluster: str | None, aggregates: Mapping[str, str]) -> LogRow:
+def _row(content: Any, line: int, place: str, cluster: str, aggregates: Mapping[str, str]) -> LogRow:
     if not isinstance(content, dict) or "doc" not in content or not {"resps", "filtered_resps"} & set(content):
         raise DataError.at(place, "no row of a log of lm-evaluation-harness (it needs `doc` and `filtered_resps`)")
     doc, target = content["doc"], content.get("target")

@@ -10,18 +10,19 @@ from pathlib import Path
 from ranker.errors import Assumption, DataError, listed
 from ranker.limits import LIMITS, Limits
 from ranker.sources.logs import files
-from ranker.sources.logs.base import FoundLog, LogSelection, TaskLog
+from ranker.sources.logs.base import FoundLog, TaskLog
 from ranker.sources.logs.formats import LogFormat, format_named, formats, is_named, program_of
+from ranker.sources.logs.options import LogOptions
 
 _ENDINGS = (".jsonl", ".json", ".eval")
 _LISTS = frozenset({"logs.json", "eval-set.json", "listing.json"})
 """Lists of logs that Inspect writes beside the logs of an eval-set or a bundle."""
 
 
-def read_log(path: Path, choice: LogSelection = LogSelection()) -> TaskLog:
+def read_log(path: Path, choice: LogOptions = LogOptions(), limits: Limits = LIMITS) -> TaskLog:
     """Read a log of any program that is known."""
-    program = program_of(path, choice.limits)
-    return (_guessed(path) if program is None else format_named(program)).read(path, choice)
+    program = program_of(path, limits)
+    return (_guessed(path) if program is None else format_named(program)).read(path, choice, limits)
 
 
 def _guessed(path: Path) -> LogFormat:

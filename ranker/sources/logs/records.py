@@ -12,9 +12,10 @@ import numpy as np
 
 from ranker.errors import DataError, UsageError
 from ranker.limits import Limits
-from ranker.sources.logs.base import FoundLog, LogSelection, TaskLog, each_log, hashed, number, number_repeats
+from ranker.sources.logs.base import FoundLog, TaskLog, each_log, hashed, number, number_repeats
 from ranker.sources.logs.labels import no_labels
 from ranker.sources.logs.measures import MetricInfo
+from ranker.sources.logs.options import LogOptions
 from ranker.tasks.base import ANSWERED, ERROR, NO_ANSWER
 
 
@@ -100,10 +101,6 @@ class RecordFormat:
         """Return True if a file is a log of the program."""
         return bool(self._module.claims(path, start))
 
-    def task_of(self, path: Path, limits: Limits) -> str:
-        """Return the name of a log's task."""
-        return self._read(path, limits).task
-
     def find(self, folder: Path, names: Sequence[str], limits: Limits) -> tuple[list[FoundLog], list[str]]:
         """List logs, and errors of those that cannot be read."""
 
@@ -121,21 +118,22 @@ class RecordFormat:
         """Return why a log is incomplete."""
         return "" if self._read(log.path, limits).complete else "its run did not end well"
 
-    def read(self, path: Path, choice: LogSelection) -> TaskLog:
+    def read(self, path: Path, choice: LogOptions, limits: Limits) -> TaskLog:
         """Read a log.
 
         Raises:
             DataError: it is malformed, holds no row or too much, or another metric is asked for.
         """
-        log = self._read(path, choice.limits)
+        log = self._read(path, limits)
+        metric = choice.for_task(log.task).metric
         rows = []
         for count, row in enumerate(log.records, 1):
-            choice.limits.check(path, "log_rows", count)
+            limits.check(path, "log_rows", count)
             rows.append(row)
         if not rows:
             raise DataError.of(path, "holds no row")
-        if choice.metric not in (None, log.metric):
-            raise DataError.of(path, f"has no metric {choice.metric!r}; it has {log.metric}", option="metric")
+        if metric not in ("", log.metric):
+            raise DataError.of(path, f"has no metric {metric!r}; it has {log.metric}", option="metric")
         values = [None if row.outcome is None else number(row.outcome) for row in rows]
         outcomes = np.array([np.nan if value is None else value for value in values], dtype=np.float64)
         if np.isinf(outcomes).any():

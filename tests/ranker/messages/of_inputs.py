@@ -59,7 +59,7 @@ from ranker.sources.hf.loading import label_names
 from ranker.sources.kinds import kind_of, known_kinds, refuse_unread_options
 from ranker.sources.logs.answers import match_rows, read_labels
 from ranker.sources.logs.kind import scale_outcomes
-from ranker.sources.logs.reading import LogSelection, list_logs, read_log
+from ranker.sources.logs.reading import list_logs, read_log
 from ranker.sources.logs.runs import average_runs
 from ranker.sources.packing import run_in_batches
 from ranker.sources.references import Reference
@@ -232,7 +232,7 @@ def log(folder, *content, **selection):
     """Write a log of lm-evaluation-harness, as bytes or of rows, and read it."""
     path = folder / "a.jsonl"
     path.write_bytes(content[0] if isinstance(content[0], bytes) else lines(content).encode())
-    return read_log(path, LogSelection(**selection))
+    return read_log(path, LogOptions(**selection))
 
 
 def likelihoods(folder):
@@ -249,7 +249,7 @@ def samples(folder, *parts):
 
 def scored(folder, *entries, **selection):
     """Write a log of Inspect as one text with these samples, and read it."""
-    return read_log(json_log(folder / "a.json", list(entries)), LogSelection(**selection))
+    return read_log(json_log(folder / "a.json", list(entries)), LogOptions(**selection))
 
 
 def moved(content):

@@ -9,7 +9,8 @@ import pyarrow as pa
 import pytest
 
 from ranker.errors import DataError
-from ranker.sources.logs.reading import LogSelection, read_log
+from ranker.sources.logs.options import LogOptions
+from ranker.sources.logs.reading import read_log
 
 TIME = "2026-01-02T03-04-05.678901"
 
@@ -38,7 +39,7 @@ def written_row(number, doc, target, wrote, left, filter="none", **metrics):
 def refused(path, **choice):
     """Option, value and allowed names of the error that a log is refused with, in one line that names the file."""
     with pytest.raises(DataError) as caught:
-        read_log(path, LogSelection(**choice))
+        read_log(path, LogOptions(**choice))
     assert "\n" not in str(caught.value)
     assert path.name in str(caught.value)
     return caught.value.option, caught.value.value, caught.value.allowed

@@ -13,7 +13,8 @@ from refusals import refuses
 from ranker.errors import DataError
 from ranker.limits import Limits
 from ranker.sources.logs.inspect_samples import header_of
-from ranker.sources.logs.reading import LogSelection, list_logs, program_of, read_log
+from ranker.sources.logs.options import LogOptions
+from ranker.sources.logs.reading import list_logs, program_of, read_log
 from ranker.sources.logs.results import results_of
 
 ROW = choice_row(0, {"text": "a b"}, "1", (-3, -1), acc=1.0)
@@ -230,7 +231,7 @@ def test_lines_keep_to_the_budget(tmp_path, name, most):
     path.write_bytes(lines([{**ROW, "doc_id": n, "doc": {"n": n}} for n in range(9)]).encode())
     assert len(read_log(path)) == 9
     with refuses(DataError, option=f"limits.{name}", allowed=(0, most)):
-        read_log(path, LogSelection(limits=Limits(**{name: most})))
+        read_log(path, limits=Limits(**{name: most}))
 
 
 @pytest.mark.parametrize(
@@ -242,7 +243,7 @@ def test_archives_keep_to_the_budget(tmp_path, name, most):
     path = eval_log(tmp_path / EVAL, [sample(n, "C") for n in range(9)])
     assert len(read_log(path)) == 9
     with refuses(DataError, option=f"limits.{name}", allowed=(0, most)):
-        read_log(path, LogSelection(limits=Limits(**{name: most})))
+        read_log(path, limits=Limits(**{name: most}))
 
 
 def test_texts_and_lists_keep_to_the_budget(tmp_path):
@@ -253,7 +254,7 @@ def test_texts_and_lists_keep_to_the_budget(tmp_path):
     for path in (old, new):
         for name, most in {"log_rows": 3, "log_whole": 300, "log_values_at_once": 30}.items():
             with refuses(DataError, option=f"limits.{name}", place=path):
-                read_log(path, LogSelection(limits=Limits(**{name: most})))
+                read_log(path, limits=Limits(**{name: most}))
     with refuses(DataError, option="limits.log_files", place=tmp_path):
         list_logs(tmp_path, Limits(log_files=1))
 
@@ -285,7 +286,7 @@ def test_parts_that_share_their_bytes_are_counted_each(tmp_path):
     path = tmp_path / EVAL
     path.write_bytes(packed)
     with refuses(DataError, option="limits.log", place=path):
-        read_log(path, LogSelection(limits=Limits(log=50_000)))
+        read_log(path, limits=Limits(log=50_000))
 
 
 @pytest.mark.parametrize(
@@ -340,7 +341,7 @@ def test_any_damage_is_one_line_or_none(tmp_path, seed):
                 size = draw.choice([0, 1, 1, 8])
                 damaged[place : place + size] = draw.choice([b"", b"\0", b"9", b'"', b"[", b"\xff\xff", b"null"])
             (tmp_path / name).write_bytes(damaged)
-            harmless(read_log, tmp_path / name, LogSelection(metric=draw.choice([None, "acc"])))
+            harmless(read_log, tmp_path / name, LogOptions(metric=draw.choice(["", "acc"])))
 
 
 @pytest.mark.more

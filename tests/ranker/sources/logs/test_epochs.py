@@ -10,7 +10,8 @@ from refusals import refuses
 from ranker import decide
 from ranker.errors import DataError
 from ranker.sources.logs.epochs import reducer_named
-from ranker.sources.logs.reading import LogSelection, read_log
+from ranker.sources.logs.options import LogOptions
+from ranker.sources.logs.reading import read_log
 
 NAN = float("nan")
 
@@ -23,7 +24,7 @@ def test_epochs_are_reduced_as_inspect_does(tmp_path, name, expected):
     """Over those that have a score: by hand; the name stands in the metric, and what the log has beside it."""
     values = [1.0, 0.0, 0.5, 1.0, NAN]
     samples = [sample("a", value, epoch, scorer="match") for epoch, value in enumerate(values, 1)]
-    log = read_log(eval_log(tmp_path / "a.eval", samples, header(epochs=5)), LogSelection(reducer=name))
+    log = read_log(eval_log(tmp_path / "a.eval", samples, header(epochs=5)), LogOptions(reducer=name))
     assert log.outcomes.tolist() == pytest.approx([expected], nan_ok=True)
     assert log.metric == ("match" if name == "mean" else f"match[{name}]")
     assert f"Each row is the {name} of 5 epochs (the log has mean by default)." in log.notes
@@ -49,7 +50,7 @@ def test_the_reducer_of_the_log_counts(tmp_path):
     log_header = header(epochs=2, results={"scores": scores})
     log_header["eval"]["config"]["epochs_reducer"] = ["max", "mean"]
     path = eval_log(tmp_path / "a.eval", samples, log_header)
-    log, second = read_log(path), read_log(path, LogSelection(reducer="mean"))
+    log, second = read_log(path), read_log(path, LogOptions(reducer="mean"))
     assert (log.metric, log.outcomes.tolist(), log.measure.recorded) == ("match[max]", [1, 1], 1.0)
     assert (second.metric, second.outcomes.tolist(), second.measure.recorded) == ("match", [0.5, 0.5], 0.5)
     assert log.notes == ("Each row is the max of 2 epochs (the log has max, mean).",)
@@ -66,7 +67,7 @@ def test_a_reducer_that_is_not_known_is_said(tmp_path):
     assert (log.metric, log.outcomes.tolist()) == ("match", [0.5])
     assert log.notes[0] == "The log reduces its 2 epochs by best_of_mine, which is unknown here: their mean is used."
     with refuses(DataError, option="reducer", value="best"):
-        read_log(path, LogSelection(reducer="best"))
+        read_log(path, LogOptions(reducer="best"))
 
 
 @pytest.mark.parametrize(

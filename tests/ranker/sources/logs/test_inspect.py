@@ -8,7 +8,8 @@ import pytest
 from logmaking import archive, eval_log, header, json_log, named, part, refused, sample
 
 from ranker.errors import Absence
-from ranker.sources.logs.reading import LogSelection, list_logs, program_of, read_log
+from ranker.sources.logs.options import LogOptions
+from ranker.sources.logs.reading import list_logs, program_of, read_log
 from ranker.tasks.base import ANSWERED, ERROR, NO_ANSWER
 
 NAN = float("nan")
@@ -59,11 +60,11 @@ def test_an_archive_of_the_standard_library_is_read(path):
 def test_a_log_in_one_text_says_the_same(path, name):
     """Bare NaN and all; an archive in gzip, too."""
     samples = [sample("a", "C"), sample("b", NAN), sample("c", {"x": 1, "y": NAN}, scorer="two")]
-    first = read_log(eval_log(path, samples), LogSelection(scorer="match"))
-    second = read_log(json_log(path.with_name(name), samples), LogSelection(scorer="match"))
+    first = read_log(eval_log(path, samples), LogOptions(scorer="match"))
+    second = read_log(json_log(path.with_name(name), samples), LogOptions(scorer="match"))
     packed = path.with_name("again.eval.gz")
     packed.write_bytes(gzip.compress(path.read_bytes()))
-    three = read_log(packed, LogSelection(scorer="match"))
+    three = read_log(packed, LogOptions(scorer="match"))
     for same_log in (second, three):
         for name in ("keys", "texts", "target_hashes", "candidates"):
             assert getattr(first, name) == getattr(same_log, name)
@@ -154,9 +155,9 @@ def test_one_of_several_scorers_has_to_be_named(path):
     assert refused(path, scorer="judge") == ("scorer", None, ("judge.tone", "judge.fact"))
     assert refused(path, scorer="x") == ("scorer", "x", names)
     for choice in ({"scorer": "judge.tone"}, {"scorer": "judge", "metric": "tone"}, {"metric": "judge.tone"}):
-        log = read_log(path, LogSelection(**choice))
+        log = read_log(path, LogOptions(**choice))
         assert (log.scorer, log.metric, log.outcomes.tolist()) == ("judge", "tone", [3])
-    assert read_log(path, LogSelection(scorer="list.1")).outcomes.tolist() == [0]
+    assert read_log(path, LogOptions(scorer="list.1")).outcomes.tolist() == [0]
 
 
 def test_values_that_are_no_numbers_are_no_scores(path):
@@ -242,7 +243,7 @@ def test_clusters_are_those_of_the_header(path):
     log = read_log(eval_log(path, samples, header(metrics=CLUSTERED)))
     assert log.clusters == ("x", "y", "x")
     assert read_log(eval_log(path, samples, header(metrics={"part": CLUSTERED}))).clusters == ("x", "y", "x")
-    assert read_log(path, LogSelection(cluster="kind")).clusters == ("5", "5", "5")
+    assert read_log(path, LogOptions(cluster="kind")).clusters == ("5", "5", "5")
     assert refused(path, cluster="pages") == ("cluster", "pages", ("page", "kind"))
     samples[1]["metadata"] = {}
     log = read_log(eval_log(path, samples, header(metrics=CLUSTERED)))

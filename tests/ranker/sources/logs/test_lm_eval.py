@@ -12,7 +12,8 @@ from logmaking import TIME, choice_row, lm_log, refused, results, written_row
 from refusals import refuses
 
 from ranker.errors import DataError
-from ranker.sources.logs.reading import LogSelection, list_logs, program_of, read_log
+from ranker.sources.logs.options import LogOptions
+from ranker.sources.logs.reading import list_logs, program_of, read_log
 from ranker.tasks.base import ANSWERED, ERROR, NO_ANSWER
 
 DOCS = [{"text": f"The {word} danced.", "kind": kind} for word, kind in [("judge", "a"), ("actor", "b"), ("cat", "a")]]
@@ -169,7 +170,7 @@ def test_acc_is_read_as_its_choices_demand(tmp_path):
     log = read_log(lm_log(tmp_path, rows))
     assert log.metric == "acc"
     assert any("one length" in note for note in log.notes)
-    log = read_log(lm_log(tmp_path, unequal()), LogSelection(metric="acc"))
+    log = read_log(lm_log(tmp_path, unequal()), LogOptions(metric="acc"))
     assert log.outcomes.tolist() == [0, 1, 0]
     assert log.answers.tolist() == [0, 0, 0]
 
@@ -180,7 +181,7 @@ def test_several_metrics_are_listed(tmp_path):
     path = lm_log(tmp_path, rows)
     assert refused(path) == ("metric", None, ("em", "f1"))
     assert refused(path, metric="recall") == ("metric", "recall", ("em", "f1"))
-    assert read_log(path, LogSelection(metric="f1")).outcomes.tolist() == [0.5, 0.5]
+    assert read_log(path, LogOptions(metric="f1")).outcomes.tolist() == [0.5, 0.5]
 
 
 def test_values_that_are_no_numbers_are_no_metrics(tmp_path):
@@ -200,9 +201,9 @@ def test_pairs_of_labels_are_read_by_whether_they_agree(tmp_path):
     """Asked for f1 or mcc, a row is read as right or wrong; where no metric is named nothing of it is."""
     rows = [{**row, "metrics": ["acc", "f1"], "f1": [1, 0]} for row in choices()]
     path = lm_log(tmp_path, rows)
-    assert read_log(path).candidates == read_log(path, LogSelection(metric="f1")).candidates == ("acc",)
+    assert read_log(path).candidates == read_log(path, LogOptions(metric="f1")).candidates == ("acc",)
     alone = [{name: value for name, value in row.items() if name != "acc"} | {"metrics": ["f1"]} for row in rows]
-    logged = read_log(lm_log(tmp_path, alone), LogSelection(metric="f1"))
+    logged = read_log(lm_log(tmp_path, alone), LogOptions(metric="f1"))
     assert (logged.metric, logged.outcomes.tolist()) == ("acc", [0.0] * len(rows))
     assert refused(lm_log(tmp_path, alone)) == ("metric", None, ())
 
@@ -237,19 +238,19 @@ def test_one_of_several_filters_has_to_be_named(tmp_path):
     path = lm_log(tmp_path, filtered(("strict", "loose")))
     assert refused(path) == ("filter", None, ("strict", "loose"))
     assert refused(path, filter="x") == ("filter", "x", ("strict", "loose"))
-    assert read_log(path, LogSelection(filter="strict")).outcomes.tolist() == [1, 0]
-    assert read_log(path, LogSelection(filter="loose")).outcomes.tolist() == [1, 1]
+    assert read_log(path, LogOptions(filter="strict")).outcomes.tolist() == [1, 0]
+    assert read_log(path, LogOptions(filter="loose")).outcomes.tolist() == [1, 1]
 
 
 def test_unnamed_filters_are_told_apart_by_their_order(tmp_path):
     """0.4.3 names none; the results beside the log do."""
     path = lm_log(tmp_path, filtered((None, None)))
-    assert read_log(path, LogSelection(filter="1")).outcomes.tolist() == [1, 0]
-    assert read_log(path, LogSelection(filter="2")).outcomes.tolist() == [1, 1]
+    assert read_log(path, LogOptions(filter="1")).outcomes.tolist() == [1, 0]
+    assert read_log(path, LogOptions(filter="2")).outcomes.tolist() == [1, 1]
     assert refused(path) == ("filter", None, ("1", "2"))
     results(tmp_path, config={"filter_list": [{"name": "strict"}, {"name": "loose"}]})
-    assert read_log(path, LogSelection(filter="loose")).outcomes.tolist() == [1, 1]
-    assert read_log(path, LogSelection(filter="2")).scorer == "loose"
+    assert read_log(path, LogOptions(filter="loose")).outcomes.tolist() == [1, 1]
+    assert read_log(path, LogOptions(filter="2")).scorer == "loose"
     assert refused(path) == ("filter", None, ("strict", "loose"))
 
 
@@ -265,7 +266,7 @@ def test_two_answers_to_one_row_are_refused(tmp_path):
     ):
         path = lm_log(tmp_path / name, rows)
         with refuses(DataError, place=f"{path}, line {line}"):
-            read_log(path, LogSelection(filter="1" if name == "b" else None))
+            read_log(path, LogOptions(filter="1" if name == "b" else ""))
 
 
 def test_equal_texts_are_no_second_answers(tmp_path):
@@ -294,7 +295,7 @@ def test_no_answer_is_wrong_and_right_silence_an_answer(tmp_path):
 def test_clusters_are_a_field_of_the_documents(tmp_path):
     """None unless the caller names one; one that is not there is answered with those that are."""
     path = lm_log(tmp_path, choices())
-    log = read_log(path, LogSelection(cluster="kind"))
+    log = read_log(path, LogOptions(cluster="kind"))
     assert log.clusters == ("a", "b", "a")
     assert refused(path, cluster="kin") == ("cluster", "kin", ("text", "kind"))
 

@@ -8,9 +8,8 @@ from logmaking import choice_row, eval_log, header, json_log, lm_log, results, s
 
 from ranker.sources.base import Machine, ResourceCache
 from ranker.sources.endpoint.prices import Price, Prices
-from ranker.sources.logs.inspect_ai import read as read_inspect_log
 from ranker.sources.logs.kind import LogModel
-from ranker.sources.logs.lm_eval import read as read_lm_eval_log
+from ranker.sources.logs.reading import read_log
 from ranker.sources.logs.runs import average_runs
 from ranker.sources.usage import RowUsage, is_metered
 
@@ -25,7 +24,7 @@ def used(prompt=87, answer=6, model="org/model", **fields):
 
 def logged(tmp_path, *samples, epochs=1):
     """The usage of a log of these samples."""
-    return read_inspect_log(eval_log(tmp_path / "a.eval", samples, header(epochs=epochs))).usage
+    return read_log(eval_log(tmp_path / "a.eval", samples, header(epochs=epochs))).usage
 
 
 def amounts(usage):
@@ -39,7 +38,7 @@ def test_a_sample_has_tokens_and_the_time_without_waiting(tmp_path):
     assert amounts(usage)[0][:3] == [87, 6, 8.5]
     assert amounts(usage)[1] == [13, 2, 8.5, 0.25]
     assert (usage.model, usage.currency) == ("org/model", "USD")
-    as_json = read_inspect_log(json_log(tmp_path / "b.json", [sample("a", "C", **used())]))
+    as_json = read_log(json_log(tmp_path / "b.json", [sample("a", "C", **used())]))
     assert amounts(as_json.usage)[0][:3] == [87, 6, 8.5]
 
 
@@ -84,8 +83,8 @@ def test_epochs_and_runs_are_averaged_where_they_are_known(tmp_path):
     samples = [sample("a", "C", 1, **used(10, 2)), sample("a", "C", 2, **used(30, 4)), sample("a", "C", 3)]
     usage = logged(tmp_path, *samples, epochs=3)
     assert amounts(usage)[0][:3] == [20, 3, 8.5]
-    second = read_inspect_log(eval_log(tmp_path / "b.eval", [sample("a", "C", **used(60, 1)), sample("b", "C")]))
-    once = read_inspect_log(eval_log(tmp_path / "a.eval", samples, header(epochs=3)))
+    second = read_log(eval_log(tmp_path / "b.eval", [sample("a", "C", **used(60, 1)), sample("b", "C")]))
+    once = read_log(eval_log(tmp_path / "a.eval", samples, header(epochs=3)))
     mean = average_runs([once, second], ["a", "b"])
     assert amounts(mean.usage)[0][:3] == [40, 2, 8.5]
     assert np.isnan(mean.usage.amounts[:, 1]).all()
@@ -98,12 +97,12 @@ def test_the_time_of_a_run_of_lm_eval_is_shared_by_its_rows(tmp_path):
     counts = {"small": {"original": 9, "effective": 2}, "other": {"original": 6, "effective": 6}}
     stated = {"total_evaluation_time_seconds": "370.8", "n-samples": counts}
     results(tmp_path, higher={"acc": True}, **stated)
-    usage = read_lm_eval_log(path).usage
+    usage = read_log(path).usage
     assert amounts(usage)[0][2] == pytest.approx(370.8 / 8)
     assert "over its rows" in usage.notes[0]
     for wrong in ({"total_evaluation_time_seconds": "soon"}, {"n-samples": {"small": 2}}, {"n-samples": []}):
         results(tmp_path, higher={"acc": True}, **{**stated, **wrong})
-        assert read_lm_eval_log(path).usage is None
+        assert read_log(path).usage is None
 
 
 def test_a_log_as_a_model_has_the_usage_of_the_rows_asked(tmp_path):

@@ -13,7 +13,7 @@ from ranker.errors import DataError, ModelError, UnknownName
 from ranker.sources.base import SourceOptions
 from ranker.sources.logs.measures import AGGREGATES, METRICS, OF_ALL_ROWS, infer_metric
 from ranker.sources.logs.options import LogOptions
-from ranker.sources.logs.reading import LogSelection, read_log
+from ranker.sources.logs.reading import read_log
 from ranker.sources.suites import load
 
 GOOD, BAD = [-1.0, -2.0, -3.0, -2.0] * 5, [-4.0, -2.5, -6.0, -5.0] * 5
@@ -97,7 +97,7 @@ def test_pairs_of_a_rolling_likelihood_come_to_the_likelihood(tmp_path):
     higher = dict.fromkeys(("word_perplexity", "byte_perplexity", "bits_per_byte"), False)
     results(tmp_path, higher=higher, results={"small": recorded})
     for name in recorded:
-        log = read_log(path, LogSelection(metric=name.partition(",")[0]))
+        log = read_log(path, LogOptions(metric=name.partition(",")[0]))
         assert log.measure.agrees
         assert log.measure.higher_is_better is True
         assert log.outcomes.tolist() == [ll for ll, _, _ in pairs]
@@ -132,7 +132,7 @@ def test_a_brier_score_is_that_of_the_likelihoods(tmp_path):
     path = lm_log(tmp_path, rows)
     recorded = {"small": {"brier_score,none": float(np.mean(expected))}}
     results(tmp_path, higher={"acc": True, "brier_score": False}, results=recorded)
-    log = read_log(path, LogSelection(metric="brier_score"))
+    log = read_log(path, LogOptions(metric="brier_score"))
     np.testing.assert_allclose(log.outcomes, expected, rtol=1e-12)
     assert log.measure.agrees
     assert (log.measure.higher_is_better, log.measure.certain, log.measure.scale) == (False, True, (0, 2))
@@ -147,7 +147,7 @@ def test_pairs_that_come_to_nothing_are_no_number(tmp_path, pair):
     rows = [written_row(0, {"q": 0}, "x", "x", "x", brier_score=pair)]
     path = lm_log(tmp_path, rows)
     with refuses(DataError, option="metric", value="brier_score", place=path):
-        read_log(path, LogSelection(metric="brier_score"))
+        read_log(path, LogOptions(metric="brier_score"))
 
 
 @pytest.mark.parametrize(

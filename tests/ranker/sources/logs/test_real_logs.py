@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from ranker.sources.logs.inspect_samples import header_of
-from ranker.sources.logs.reading import LogSelection, list_logs, program_of, read_log
+from ranker.sources.logs.options import LogOptions
+from ranker.sources.logs.reading import list_logs, program_of, read_log
 from ranker.sources.logs.results import results_of
 
 _DATA = os.environ.get("RANK_MODELS_DATA")
@@ -25,8 +26,8 @@ def choice(pair):
     words = (pair.get("filter") or "").split()
     name = words[1] if words[:1] == ["occurrence"] else pair.get("filter")
     if "scorer" in pair:
-        return LogSelection(scorer=pair["scorer"], metric=pair["part"])
-    return LogSelection(metric=pair["metric"], filter=name, cluster=pair["cluster"])
+        return LogOptions(scorer=pair["scorer"], metric=pair["part"] or "")
+    return LogOptions(metric=pair["metric"], filter=name or "", cluster=pair["cluster"] or "")
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids=[f"{n}" for n in range(len(PAIRS))])
@@ -96,12 +97,12 @@ def _readings(path):
     """Selections that may be asked of a log."""
     if "sst2_gen" in path.name:
         old = ("1", "2") if "0.4.3" in str(path) else ("strict-match", "flexible-extract")
-        return [LogSelection(filter=name) for name in (("maj@3", "first") if "repeats" in path.name else old)]
+        return [LogOptions(filter=name) for name in (("maj@3", "first") if "repeats" in path.name else old)]
     if "squad" in path.name:
-        return [LogSelection(metric="em"), LogSelection(metric="f1")]
+        return [LogOptions(metric="em"), LogOptions(metric="f1")]
     if "trouble" in path.name:
-        return [LogSelection(scorer="graded")]
-    return [LogSelection(), LogSelection(metric="acc")] if "samples_" in path.name else [LogSelection()]
+        return [LogOptions(scorer="graded")]
+    return [LogOptions(), LogOptions(metric="acc")] if "samples_" in path.name else [LogOptions()]
 
 
 def test_every_recorded_number_is_recomputed():
@@ -123,13 +124,10 @@ def _recorded(path, program):
     """A selection for each number that a log records."""
     if program == "lm-eval":
         names = (name.split(",") for name in results_of(path).recorded if "," in name and "_stderr," not in name)
-        return [LogSelection(metric=metric, filter=filter) for metric, filter in names]
+        return [LogOptions(metric=metric, filter=filter) for metric, filter in names]
     if program == "inspect":
         numbers = header_of(path).recorded
-        return [
-            LogSelection(scorer=scorer, metric=part or None, reducer=reducer or None)
-            for scorer, part, reducer in numbers
-        ]
+        return [LogOptions(scorer=scorer, metric=part, reducer=reducer) for scorer, part, reducer in numbers]
     return []
 
 

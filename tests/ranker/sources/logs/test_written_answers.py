@@ -8,7 +8,8 @@ from ranker import decide
 from ranker.errors import DataError
 from ranker.sources.logs.answers import match_rows, read_labels
 from ranker.sources.logs.labels import MAX_TARGET_LABELS, WrittenAnswer, closed_targets, label_written_answers
-from ranker.sources.logs.reading import LogSelection, read_log
+from ranker.sources.logs.options import LogOptions
+from ranker.sources.logs.reading import read_log
 from ranker.tasks.base import ANSWERED, MISSING, NO_ANSWER
 from ranker.tasks.classes import ClassificationTask
 
@@ -165,8 +166,8 @@ def test_the_scorer_can_be_one_of_several(tmp_path):
     ]
     samples = [sample(n, 0, scores=of_sample, target=of_sample["x"]["answer"]) for n, of_sample in enumerate(scores)]
     path = eval_log(tmp_path / "a.eval", samples)
-    assert read_log(path, LogSelection(scorer="x")).answers.tolist() == [0, 1, 0, 1]
-    assert read_log(path, LogSelection(scorer="y")).answers.tolist() == [-1] * 4
+    assert read_log(path, LogOptions(scorer="x")).answers.tolist() == [0, 1, 0, 1]
+    assert read_log(path, LogOptions(scorer="y")).answers.tolist() == [-1] * 4
 
 
 def test_rows_of_ones_own_are_found_by_id_or_by_a_text_that_stands_alone(tmp_path):

@@ -19,7 +19,7 @@ from ranker.sources import suites
 from ranker.sources.base import SourceOptions
 from ranker.sources.logs.kind import scale_outcomes
 from ranker.sources.logs.options import LogOptions
-from ranker.sources.logs.reading import LogSelection, list_logs, read_log
+from ranker.sources.logs.reading import list_logs, read_log
 from ranker.tasks.base import ANSWERED, ERROR, NO_ANSWER
 
 KEPT = Path(__file__).parent / "programs" / "written"
@@ -69,7 +69,7 @@ def test_means_and_errors_are_those_of_the_harness(run):
             metric, _, filter = name.partition(",")
             if not filter or metric.endswith("_stderr") or task == "small":
                 continue
-            log = read_log(samples(run, task), LogSelection(metric=metric, filter=filter))
+            log = read_log(samples(run, task), LogOptions(metric=metric, filter=filter))
             assert (log.task, log.metric, log.scorer) == (task, metric, filter)
             assert len(log) == results["sample_len"]
             assert log.outcomes.mean() == pytest.approx(value, **CLOSE)
@@ -93,7 +93,7 @@ def test_the_winner_by_rows_is_that_of_the_harness(task, metric):
     for run in ("run-a-likely", "run-b-likely"):
         results = recorded(run)
         value, up = results["results"][task][f"{metric},none"], results["higher_is_better"][task][metric]
-        log = read_log(samples(run, task), LogSelection(metric=metric))
+        log = read_log(samples(run, task), LogOptions(metric=metric))
         assert log.measure.agrees
         assert log.measure.recorded == value
         values.append(value if up else -value)
@@ -104,7 +104,7 @@ def test_the_winner_by_rows_is_that_of_the_harness(task, metric):
 @pytest.mark.parametrize("metric", ["f1", "mcc"])
 def test_a_metric_of_all_rows_follows_from_their_labels(metric):
     """The number that the log records is that of its labels; of each row it is read whether this is the right one."""
-    log = read_log(samples("run-a-likely", "marks"), LogSelection(metric=metric))
+    log = read_log(samples("run-a-likely", "marks"), LogOptions(metric=metric))
     value = recorded("run-a-likely")["results"]["marks"][f"{metric},none"]
     assert f"The log's {metric}, {value:,.6g}, is that of the labels of its rows." in log.notes
     assert log.metric == "acc"
@@ -115,9 +115,7 @@ def test_the_mean_of_a_group_is_that_of_the_harness(run):
     """Pooled over the rows of its tasks."""
     listing = list_logs(LM_EVAL / run)
     assert listing.groups == {"small": ("reviews", "questions")}
-    logs = [
-        read_log(log.path, LogSelection(metric="acc")) for log in listing.logs if log.task in listing.groups["small"]
-    ]
+    logs = [read_log(log.path, LogOptions(metric="acc")) for log in listing.logs if log.task in listing.groups["small"]]
     pooled = np.concatenate([log.outcomes for log in logs])
     assert pooled.mean() == pytest.approx(recorded(run)["groups"]["small"]["acc,none"], **CLOSE)
 
@@ -134,7 +132,7 @@ def test_choices_are_compared_as_the_harness_does(run):
     """By character, since bad and good differ in length; the labels tell what acc_norm, and acc, says on every row."""
     log = read_log(samples(run, "reviews"))
     assert log.metric == "acc_norm"
-    for labelled in (log, read_log(samples(run, "reviews"), LogSelection(metric="acc"))):
+    for labelled in (log, read_log(samples(run, "reviews"), LogOptions(metric="acc"))):
         assert labelled.labels == ("bad", "good")
         assert ((labelled.answers == labelled.truth) == labelled.outcomes).all()
     assert [line["doc"]["label"] for line in lines(run, "reviews")] == [log.labels[n] for n in log.truth]
@@ -144,12 +142,12 @@ def test_choices_are_compared_as_the_harness_does(run):
 
 def test_our_hashes_are_those_of_the_harness(tmp_path):
     """Without what the log says of them, keys and hashes of prompts are the same."""
-    for task, filter in (("reviews", None), ("questions", None), ("written", "strict")):
+    for task, filter in (("reviews", ""), ("questions", ""), ("written", "strict")):
         path = samples("run-a", task)
         bare = [{k: v for k, v in line.items() if not k.endswith("_hash")} for line in lines("run-a", task)]
         copy = tmp_path / path.name
         copy.write_text("".join(json.dumps(line) + "\n" for line in bare))
-        theirs, ours = (read_log(place, LogSelection(filter=filter)) for place in (path, copy))
+        theirs, ours = (read_log(place, LogOptions(filter=filter)) for place in (path, copy))
         for name in ("keys", "prompt_hashes", "target_hashes"):
             assert getattr(theirs, name) == getattr(ours, name)
 
@@ -158,7 +156,7 @@ def test_our_hashes_are_those_of_the_harness(tmp_path):
 @pytest.mark.parametrize(("filter", "pattern"), [("strict", r"^ ?(good|bad)$"), ("loose", r"(good|bad|fair)")])
 def test_written_answers_are_labels(run, filter, pattern):
     """An answer is what the filter's pattern finds in the model's text; if it finds nothing there is none."""
-    log = read_log(samples(run, "written"), LogSelection(filter=filter))
+    log = read_log(samples(run, "written"), LogOptions(filter=filter))
     assert log.labels == ("bad", "good")
     wrote = [line["resps"][0][0] for line in lines(run, "written") if line["filter"] == filter]
     words = [re.findall(pattern, text)[:1] for text in wrote]
@@ -188,7 +186,7 @@ def test_examples_in_the_prompt_are_said():
 
 def test_written_answers_are_seen_by_methods_that_read_a_pool():
     """SURROGATE sees what the models wrote, and the rows show it."""
-    logs = [read_log(samples(run, "written"), LogSelection(filter="loose")) for run in ("run-a", "run-b")]
+    logs = [read_log(samples(run, "written"), LogOptions(filter="loose")) for run in ("run-a", "run-b")]
     suite = suites.load(
         [samples(run, "written") for run in ("run-a", "run-b")], SourceOptions(kinds=[LogOptions(filter="loose")])
     )
@@ -208,7 +206,7 @@ def test_a_row_that_was_asked_three_times_has_the_answer_of_its_filter():
     """The first one, or the commonest."""
     rows = lines("run-a-repeats", "repeated")
     for name in ("first", "majority"):
-        log = read_log(samples("run-a-repeats", "repeated"), LogSelection(filter=name))
+        log = read_log(samples("run-a-repeats", "repeated"), LogOptions(filter=name))
         answers = [log.labels[n] for n in log.answers]
         assert answers == [row["filtered_resps"][0] for row in rows if row["filter"] == name]
         assert all(len(row["resps"][0]) == 3 for row in rows)
@@ -239,7 +237,7 @@ def test_logs_answer_rows_of_ones_own(tmp_path, monkeypatch, rank_models, logs, 
     assert (status, err) == (0, "")
     decision = json.loads(out)["decision"]
     assert decision["method"] == "SURROGATE"
-    choice = LogSelection(metric="acc") if "--metric" in options else LogSelection(filter="loose")
+    choice = LogOptions(metric="acc") if "--metric" in options else LogOptions(filter="loose")
     for run, task in logs:
         log = read_log(samples(run, task), choice)
         right = dict(zip(log.texts, log.outcomes, strict=True))
@@ -276,8 +274,10 @@ def test_means_and_errors_are_those_of_inspect(name):
     header, _ = said(name)
     assert header["results"]["scores"]
     for score in header["results"]["scores"]:
-        part = score["name"] if score["name"] != score["scorer"] else None
-        log = read_log(INSPECT / name, LogSelection(scorer=score["scorer"], metric=part, reducer=score.get("reducer")))
+        part = score["name"] if score["name"] != score["scorer"] else ""
+        log = read_log(
+            INSPECT / name, LogOptions(scorer=score["scorer"], metric=part, reducer=score.get("reducer") or "")
+        )
         assert log.measure.agrees
         metrics = {key: metric["value"] for key, metric in score["metrics"].items()}
         values = log.outcomes[~np.isnan(log.outcomes)]
@@ -297,7 +297,7 @@ def test_means_and_errors_are_those_of_inspect(name):
 @pytest.mark.parametrize("run", ["run-a", "run-b"])
 def test_epochs_and_failures_are_those_of_inspect(run):
     """One sample failed in both epochs, another in one; both forms of a log say the same."""
-    log = read_log(INSPECT / f"twice-{run}.eval", LogSelection(scorer="graded"))
+    log = read_log(INSPECT / f"twice-{run}.eval", LogOptions(scorer="graded"))
     assert log.epochs == 2
     assert dict(zip(log.keys, log.counts, strict=True)) == {f"r{n:02}": {3: 0, 5: 1}.get(n, 2) for n in range(1, 13)}
     assert [key for key, state in zip(log.keys, log.state, strict=True) if state == ERROR] == ["r03"]
@@ -309,14 +309,14 @@ def test_epochs_and_failures_are_those_of_inspect(run):
             by_row.setdefault(sample["id"], []).append(values[sample["scores"]["graded"]["value"]])
     means = {key: np.mean(scores) for key, scores in by_row.items()}
     assert {k: v for k, v in zip(log.keys, log.outcomes, strict=True) if k != "r03"} == means
-    as_json = read_log(INSPECT / f"twice-{run}.json.gz", LogSelection(scorer="graded"))
+    as_json = read_log(INSPECT / f"twice-{run}.json.gz", LogOptions(scorer="graded"))
     assert (log.keys, log.texts, log.prompt_hashes) == (as_json.keys, as_json.texts, as_json.prompt_hashes)
     np.testing.assert_array_equal(log.outcomes, as_json.outcomes)
 
 
 def labels(name, **choice):
     """The label of each row of a log, "" where it has none; None where the log has no labels."""
-    log = read_log(INSPECT / name, LogSelection(**choice))
+    log = read_log(INSPECT / name, LogOptions(**choice))
     if not log.labels:
         return None
     assert ((log.answers == log.truth) == log.outcomes).all()
@@ -341,7 +341,7 @@ def test_answers_of_inspect_are_labels(run):
 def test_answers_that_are_judged_by_a_part_are_no_labels():
     """`Bad, I think` is right where bad is to begin it: nobody knows which label a wrong one would be."""
     assert labels("begins-run-b.eval", scorer="match") is None
-    log = read_log(INSPECT / "begins-run-b.eval", LogSelection(scorer="match"))
+    log = read_log(INSPECT / "begins-run-b.eval", LogOptions(scorer="match"))
     note = r"Answers have no labels: match disagrees with a comparison to the target on \d of 12 answers\."
     assert re.fullmatch(note, log.notes[0])
 
@@ -424,14 +424,12 @@ def test_logs_that_are_written_anew_say_the_same():
 
 def readings(path):
     """All selections that may be asked of a log."""
-    selections = {"written": [LogSelection(filter=name) for name in ("strict", "loose")]}
-    selections |= {"repeated": [LogSelection(filter=name) for name in ("first", "majority")]}
-    selections |= {"begins": [LogSelection(scorer=name) for name in ("match", "includes")]}
-    selections |= {"twice": [LogSelection(scorer=name) for name in ("graded", "manners.short", "manners.polite")]}
-    selections |= {
-        name: [LogSelection(metric="acc"), LogSelection(metric="acc_norm")] for name in ("reviews", "questions")
-    }
+    selections = {"written": [LogOptions(filter=name) for name in ("strict", "loose")]}
+    selections |= {"repeated": [LogOptions(filter=name) for name in ("first", "majority")]}
+    selections |= {"begins": [LogOptions(scorer=name) for name in ("match", "includes")]}
+    selections |= {"twice": [LogOptions(scorer=name) for name in ("graded", "manners.short", "manners.polite")]}
+    selections |= {name: [LogOptions(metric="acc"), LogOptions(metric="acc_norm")] for name in ("reviews", "questions")}
     for task, metric in LIKELY:
-        selections.setdefault(task, []).append(LogSelection(metric=metric))
+        selections.setdefault(task, []).append(LogOptions(metric=metric))
     task = path.name.removeprefix("samples_").partition("_")[0].partition("-")[0]
-    return selections.get(task, [LogSelection()])
+    return selections.get(task, [LogOptions()])
