@@ -70,7 +70,6 @@ class TableAnswerColumn:
         answers: (N,) label codes as small integers, `NONE` for none; or (N, C) probabilities, or (N,) outcomes in
             [0, 1], both nan for none; or (N,) raw cells, None if empty. Read-only.
         state: (N,) `ANSWERED`, `NO_ANSWER`, `ERROR` or `MISSING`, as small integers. Read-only.
-        hard: the cells are labels, or probabilities that are all 0 or 1.
         notes: how the cells were read, in sentences.
         usage: what the answers took, row by row; None if the file does not state it.
     """
@@ -80,7 +79,6 @@ class TableAnswerColumn:
     classes: int
     answers: npt.NDArray[Any]
     state: Small
-    hard: bool = False
     notes: tuple[str, ...] = ()
     usage: RowUsage | None = None
 
@@ -144,23 +142,6 @@ class TableAnswerColumn:
         if not rows.any():
             return self
         return replace(self, state=np.where(rows, ERROR, self.state).astype(np.int8), notes=(*self.notes, note))
-
-
-@dataclass(frozen=True, eq=False)
-class BundledTableRows:
-    """Rows that a file of predictions brings with it.
-
-    Attributes:
-        ids: (n,) ids as written; None if no column holds them.
-        texts: (n,) texts of each row, one for each text column.
-        truth: (n,) true labels, `NONE` for a row without one.
-        clusters: (n,) group of dependent rows; None if not stated.
-    """
-
-    ids: tuple[str, ...] | None
-    texts: tuple[tuple[str, ...], ...]
-    truth: Ints
-    clusters: tuple[str, ...] | None
 
 
 @dataclass(frozen=True)

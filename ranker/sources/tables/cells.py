@@ -169,11 +169,7 @@ def dictionary_codes(array: Any) -> tuple[list[Any], Ints]:
 
 def distinct(array: Any) -> list[Any]:
     """Return the distinct values of a column, without empty ones and nan."""
-    if pa.types.is_dictionary(array.type):
-        values = array.dictionary.to_pylist()
-    else:
-        values = [] if pa.types.is_null(array.type) else pc.unique(array).to_pylist()
-    return [value for value in values if value is not None and value == value]
+    return [value for value in dictionary_codes(array)[0] if value is not None and value == value]
 
 
 def texts(array: Any) -> list[str]:
@@ -326,7 +322,7 @@ def read_label_column(columns: Columns, column: str, name: str, labels: Labels) 
     classes = len(labels.task.labels)
     code_of: Ints = np.array([*np.maximum(class_codes, NONE), NONE], np.int8 if classes <= 127 else np.int32)
     answers = code_of[codes]
-    return TableAnswerColumn(name, "labels", classes, answers, states(answers >= 0, NO_ANSWER), True, tuple(notes))
+    return TableAnswerColumn(name, "labels", classes, answers, states(answers >= 0, NO_ANSWER), tuple(notes))
 
 
 def silent_notes(columns: Columns, column: str, labels: Labels, meaning: str) -> Iterable[str]:
@@ -439,13 +435,12 @@ def read_score_columns(
         raise DataError.at(place, "a row has no finite log-likelihood")
     else:
         probs[~broken] = softmax(scores[~broken]) @ of_class
-    hard = bool(used_kind == "probabilities" and not broken.all() and np.isin(scores[~broken], (0, 1)).all())
     several = () if alone else group
     notes += [*_softmax_notes(used_kind, several), *_numbers_in(several, classes, task)]
     notes += _merged(group, classes, task)
     if empty := int((broken & ~_absent(columns, group[0])).sum()):
         notes.append(f"{count(empty, 'row', 'holds', 'hold')} no number in {some(group)}: errors")
-    return TableAnswerColumn(name, used_kind, len(task.labels), probs, states(~broken, ERROR), hard, tuple(notes))  # type: ignore[arg-type]  # one of them
+    return TableAnswerColumn(name, used_kind, len(task.labels), probs, states(~broken, ERROR), tuple(notes))  # type: ignore[arg-type]  # one of them
 
 
 def infer_score_kind(scores: Floats) -> Kind:
@@ -590,7 +585,7 @@ def read_outcome_column(
         cells = count(len(strange), "cell", "is no outcome", "are no outcomes")
         notes.append(Assumption(f"{cells} in {column!r} ({some(dict.fromkeys(strange))}): errors"))
     state = np.where(silent, NO_ANSWER, np.where(errors, ERROR, ANSWERED)).astype(np.int8)
-    return TableAnswerColumn(name, "outcomes", 0, answers, state, False, tuple(notes))
+    return TableAnswerColumn(name, "outcomes", 0, answers, state, tuple(notes))
 
 
 def _absent(columns: Columns, column: str) -> Bools:

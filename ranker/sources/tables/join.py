@@ -93,9 +93,9 @@ def join(reading: ParsedTable, rows: RequestedRows) -> Joined:
 
 def _true_labels(reading: ParsedTable, rows: RequestedRows, places: Ints) -> tuple[Ints, Ints]:
     """Return (N,) the true labels in the file, and those of the rows; `NONE` in both where either has none."""
-    if reading.bundled_rows is None or not rows.truth:
+    if reading.truth is None or not rows.truth:
         return np.full(len(rows), NONE), np.full(len(rows), NONE)
-    in_file, wanted = np.where(places >= 0, reading.bundled_rows.truth[places], NONE), np.array(rows.truth)
+    in_file, wanted = np.where(places >= 0, reading.truth[places], NONE), np.array(rows.truth)
     compared = (in_file != NONE) & (wanted != NONE)
     return np.where(compared, in_file, NONE), np.where(compared, wanted, NONE)
 

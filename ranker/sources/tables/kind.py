@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -72,6 +72,8 @@ class TableModel:
     doubt: str = field(default="", compare=False)
     readings: tuple[FileReading, ...] = field(default=(), compare=False)
 
+    precomputed = True
+
     @property
     def place(self) -> str:
         """File, and model in it."""
@@ -97,11 +99,6 @@ class TableModel:
     def shares(self) -> str:
         """Path of the file: its models share one parsed form."""
         return self.path
-
-    @property
-    def precomputed(self) -> bool:
-        """True: the answers are in the file."""
-        return True
 
     def inspect(self, cache: ResourceCache) -> ModelInfo:
         """Read the labels in the file, and its rows if it has the truth. See `Source.inspect`."""
@@ -386,19 +383,20 @@ def _answer_counts(model: TableAnswerColumn, task: ClassificationTask) -> Iterat
 
 def _bundle_rows(reading: ParsedTable, scale: tuple[float, float] | None) -> BundledRows | None:
     """Convert the rows of a table that has the truth, or outcomes, with the ends of a scale of marks."""
-    bundled = reading.bundled_rows
-    if bundled is None:
+    if reading.truth is None:
         return None
     name = stem(reading.origin)
     judged = all(model.kind == "outcomes" for model in reading.models)
     task: Task = PrecomputedTask(name, OUTCOME, scale=scale)
     if reading.task is not None and not judged:
         task = replace(reading.task, name=name)
-    size, file = len(bundled.truth), "" if bundled.ids else os.path.abspath(reading.origin)
-    groups, ids = bundled.clusters or ("",) * size, bundled.ids or map(str, range(1, size + 1))
+    size, file = reading.size, "" if reading.ids else os.path.abspath(reading.origin)
+    groups, ids = reading.clusters or ("",) * size, reading.ids or map(str, range(1, size + 1))
+    texts = (reading.texts[segment] for segment in sorted(reading.texts))
+    rows: Iterable[tuple[str, ...]] = zip(*texts, strict=True) if reading.texts else (("",),) * size
     examples = [
-        Example(key, texts[:2] or ("",), None if label < 0 else label, group=group, numbered_in=file)
-        for key, texts, label, group in zip(ids, bundled.texts, bundled.truth.tolist(), groups, strict=True)
+        Example(key, segments[:2], None if label < 0 else label, group=group, numbered_in=file)
+        for key, segments, label, group in zip(ids, rows, reading.truth.tolist(), groups, strict=True)
     ]
     return BundledRows(task, tuple(examples))
 

@@ -59,7 +59,7 @@ def of_table(table: ParsedTable) -> list[str]:
     """Preview a table by itself."""
     rows = table.ids or [f"row {number}" for number in range(1, table.size + 1)]
     labels = table.task.labels if table.task is not None else ()
-    codes = table.bundled_rows.truth.tolist() if table.bundled_rows and labels else [NONE] * table.size
+    codes = table.truth.tolist() if table.truth is not None and labels else [NONE] * table.size
     return of_models(table.models, rows, labels, [labels[code] if code != NONE else "" for code in codes])
 
 

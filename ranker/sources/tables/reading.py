@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -17,7 +16,6 @@ from ranker.sources.tables import keys as keys_of
 from ranker.sources.tables.base import (
     NONE,
     UNIT,
-    BundledTableRows,
     Columns,
     RequestedRows,
     TableAnswerColumn,
@@ -59,9 +57,11 @@ class ParsedTable:
         models: answers of each model to the R rows of the file.
         ids: (R,) ids; None if no column holds them.
         texts: segment -> (R,) its texts; empty if no column holds them.
-        bundled_rows: the rows themselves, if the file has the truth, or outcomes.
-        task: whose labels were read; None if the answers are no labels.
         notes: how the file was read, in sentences.
+        truth: (R,) true labels, `NONE` for a row without one; None unless the file has some, or outcomes, so that it
+            brings its rows.
+        clusters: (R,) groups of dependent rows, if it brings them; None if not stated.
+        task: whose labels were read; None if the answers are no labels.
         doubt: why other columns may hold the answers; "" if the choice is plain.
     """
 
@@ -69,9 +69,10 @@ class ParsedTable:
     models: tuple[TableAnswerColumn, ...]
     ids: tuple[str, ...] | None
     texts: Mapping[int, tuple[str, ...]]
-    bundled_rows: BundledTableRows | None
-    task: ClassificationTask | None
     notes: tuple[str, ...]
+    truth: Ints | None = None
+    clusters: tuple[str, ...] | None = None
+    task: ClassificationTask | None = None
     doubt: str = ""
 
     @cached_property
@@ -132,7 +133,8 @@ def parse_predictions(
     check_distinct(columns.origin, "models", (model.name for model in models))
     segments = {segment: tuple(cells_at(columns, column, table.first)) for segment, column in keys.texts.items()}
     judged = layout.truth or all(model.kind == "outcomes" for model in models)
-    bundled = _bundle_rows(columns, keys, layout, labels, table, segments) if judged else None
+    truth = _truth(columns, layout, labels, table) if judged else None
+    clusters = _clusters(columns, keys.cluster, table) if judged and keys.cluster else None
     notes = [*keys_of.describe_keys(keys), *layout.notes]
     if (hints.scale != UNIT or hints.lower_is_better) and any(model.kind == "outcomes" for model in models):
         low, high = hints.scale
@@ -143,7 +145,9 @@ def parse_predictions(
         notes += [note for note in says if isinstance(note, Assumption)]  # empty cells are reported with the rows
         if keys.model or keys.run:
             check_same(columns, layout.truth, table)
-    return ParsedTable(columns.origin, tuple(models), table.ids, segments, bundled, task, tuple(notes), layout.doubt)
+    return ParsedTable(
+        columns.origin, tuple(models), table.ids, segments, tuple(notes), truth, clusters, task, layout.doubt
+    )
 
 
 def _models(
@@ -188,7 +192,7 @@ def _combine_runs(
         return joined_raters(by_model, hints.scale)
     if hints.runs == "newest":
         return newest_runs(by_model, keys.run)
-    truth = true_label_codes(columns, layout.truth, labels)[table.first] if layout.truth else None
+    truth = _truth(columns, layout, labels, table) if layout.truth else None
     return [
         mean_of_runs(columns, list(of_model.values()), name, keys.run, truth) for name, of_model in by_model.items()
     ]
@@ -330,22 +334,16 @@ def place_answers(answers: TableAnswerColumn, table: Entries, columns: int) -> I
         yield replace(answers if same else answers.part(places), name=f"{name}@{run}" if run else name)
 
 
-def _bundle_rows(
-    columns: Columns,
-    keys: Keys,
-    layout: roles.ColumnRoles,
-    labels: Labels,
-    table: Entries,
-    segments: Mapping[int, tuple[str, ...]],
-) -> BundledTableRows:
-    """Collect the rows that the file brings."""
-    size = len(table.first)
-    truth: Ints = np.full(size, NONE)
-    if layout.truth:
-        truth = true_label_codes(columns, layout.truth, labels)[table.first]
-    rows: Any = zip(*(segments[segment] for segment in sorted(segments)), strict=True) if segments else ((),) * size
-    clusters = tuple(cells_at(columns, keys.cluster, table.first)) if keys.cluster else None
-    if clusters is not None and "" in clusters:
-        raise DataError.of_column(keys.cluster, "is empty", place=f"{columns.origin}, row {clusters.index('') + 1:,}")
-    truth.flags.writeable = False
-    return BundledTableRows(table.ids, tuple(rows), truth, clusters)
+def _truth(columns: Columns, layout: roles.ColumnRoles, labels: Labels, table: Entries) -> Ints:
+    """Return (R,) the true labels of the rows that the file brings, `NONE` for none."""
+    if not layout.truth:
+        return np.full(len(table.first), NONE)
+    return true_label_codes(columns, layout.truth, labels)[table.first]
+
+
+def _clusters(columns: Columns, column: str, table: Entries) -> tuple[str, ...]:
+    """Return (R,) the groups of these rows; refuse a row without one."""
+    clusters = tuple(cells_at(columns, column, table.first))
+    if "" in clusters:
+        raise DataError.of_column(column, "is empty", place=f"{columns.origin}, row {clusters.index('') + 1:,}")
+    return clusters

@@ -74,7 +74,7 @@ def collect_values(
     texts = {segment: tuple(cells_at(columns, column, table.first)) for segment, column in keys.texts.items()}
     in_columns = [part for parts in held.values() for part in parts] or [*held]
     notes = (*keys_of.describe_keys(keys), f"{some(in_columns)} hold{'' if in_columns[1:] else 's'} the answers")
-    return ParsedTable(columns.origin, tuple(models), table.ids, texts, None, None, notes)
+    return ParsedTable(columns.origin, tuple(models), table.ids, texts, notes)
 
 
 def _cells(columns: Columns, name: str, parts: Sequence[str]) -> Sequence[Any]:

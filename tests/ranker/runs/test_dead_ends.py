@@ -239,7 +239,7 @@ def scored(folder, column, truth="y_true", labels=TRUE):
 def right_by(path, **options):
     """The share of rows that each model of a table has right, in percent."""
     table = understood(path, task=None, **options)
-    truth = table.bundled_rows.truth
+    truth = table.truth
     return {model.name: round(100 * float(np.mean(model.correct(truth))), 1) for model in table.models}
 
 
@@ -488,4 +488,4 @@ def test_a_label_beside_its_score_is_an_answer(tmp_path, column):
     for labels in (("1", "0", "1"), ("bad", "good", "bad")):
         rows = (f"{label},{score}" for label, score in zip(labels, (0.9, 0.75, 0.5), strict=True))
         table = understood(saved(tmp_path / "a.csv", f"label,{column}", *rows), task=None)
-        assert ([model.kind for model in table.models], table.bundled_rows) == (["labels"], None)
+        assert ([model.kind for model in table.models], table.truth) == (["labels"], None)

@@ -59,12 +59,12 @@ def test_a_mark_in_the_truth_of_a_table_is_a_question(tmp_path, name):
     truth, predicted, word = TRUTHS[name]
     path = table(tmp_path / "a.csv", "label,prediction", *map(",".join, zip(truth, predicted, strict=True)))
     if word is None:
-        assert understood(path, task=None).bundled_rows.truth.min() == 0
+        assert understood(path, task=None).truth.min() == 0
         return
     with refuses(Question, option="empty_words", value=word, place=path):
         understood(path, task=None)
     stated = understood(path, task=None, empty_words=(word,))
-    assert stated.bundled_rows.truth.tolist() == [0, 1, -1]
+    assert stated.truth.tolist() == [0, 1, -1]
 
 
 def test_rows_beside_tables_are_asked_about_by_what_these_predict(tmp_path):

@@ -100,20 +100,12 @@ def test_probabilities_may_be_rounded(tmp_path):
     model = understood(tmp_path / "a.csv", csv(["negative", "positive"], [0.333, 0.666], [0.5, 0.505])).models[0]
     assert model.kind == "probabilities"
     assert np.allclose(model.probs, [[1 / 3, 2 / 3], [0.5 / 1.005, 0.505 / 1.005]], atol=1e-12)
-    assert not model.hard
     rounded = [0.45, 0.47, 0.07]  # its sum is further from 1 than 0.01, in floats
     header = ["entailment", "neutral", "contradiction"]
     model = understood(tmp_path / "b.csv", csv(header, rounded, [0.15, 0.62, 0.24]), NLI).models[0]
     assert np.allclose(model.probs[0], np.array(rounded) / 0.99, atol=1e-12)
     model = understood(tmp_path / "c.csv", csv(header, [45, 47, 7], [15, 62, 24]), NLI).models[0]
     assert np.allclose(model.probs[0], np.array(rounded) / 0.99, atol=1e-12)
-
-
-def test_probabilities_of_zero_and_one_are_hard(tmp_path):
-    """Such probabilities are labels, in another form."""
-    model = understood(tmp_path / "a.csv", csv(["negative", "positive"], [0, 1], [1, 0])).models[0]
-    assert (model.kind, model.hard) == ("probabilities", True)
-    assert understood(tmp_path / "b.csv", csv(["prediction"], ["good"])).models[0].hard
 
 
 def test_logits_may_be_stated(tmp_path):
@@ -207,8 +199,8 @@ def test_outcomes_need_no_task(tmp_path):
     with pytest.raises(ValueError, match="what was right, and not what was said"):
         first.predicted  # noqa: B018
     parsed = understood(tmp_path / "a.csv", csv(["id", "m", "n"], ["x", 1, 0], ["y", 0, 1]), None, answers="outcomes")
-    assert parsed.bundled_rows.ids == ("x", "y")
-    assert parsed.bundled_rows.truth.tolist() == [-1, -1]
+    assert parsed.ids == ("x", "y")
+    assert parsed.truth.tolist() == [-1, -1]
 
 
 def test_probabilities_of_labels_are_one_hot(tmp_path):

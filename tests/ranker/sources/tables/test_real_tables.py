@@ -113,7 +113,7 @@ def test_the_arrays_of_a_trainer():
     assert np.allclose(models["trainer_predict"].probs, powers / powers.sum(axis=1, keepdims=True), atol=1e-12)
     expected = float((logits.argmax(axis=1) == arrays["label_ids"]).mean())
     assert accuracy(models["trainer_predict"], truth) == pytest.approx(expected, abs=1e-12)
-    bundled = parse_predictions(reader.read_columns(path), SST2).bundled_rows
+    bundled = parse_predictions(reader.read_columns(path), SST2)
     assert bundled.truth.tolist() == arrays["label_ids"].tolist()
 
 
@@ -142,11 +142,10 @@ def test_outcomes_are_not_taken_for_labels():
 def test_wide_tables_bring_their_own_rows():
     """Ids, texts and truth, read without being told a task."""
     reading = parse_predictions(reader.read_columns(LOGS / "tables" / "wide_labels.parquet"))
-    bundled = reading.bundled_rows
     rows, truth = sst2()
-    assert bundled.ids == rows.ids
-    assert bundled.texts == rows.texts
-    assert [reading.task.labels[label] for label in bundled.truth] == truth
+    assert reading.ids == rows.ids
+    assert tuple(zip(reading.texts[0], strict=True)) == rows.texts
+    assert [reading.task.labels[label] for label in reading.truth] == truth
 
 
 @pytest.mark.parametrize("name", ["esim", "decomp_attn"])

@@ -20,7 +20,7 @@ def test_the_only_column_of_labels_holds_the_answers(tmp_path):
     parsed = understood(tmp_path / "esim.csv", csv("pairID,gold_label", "a,good", "b,negative"))
     assert said_by(parsed.models[0]) == ["positive", "negative"]
     assert "'gold_label' is read as the answers, since no other column could hold them" in parsed.notes
-    assert parsed.bundled_rows is None
+    assert parsed.truth is None
 
 
 def test_numbers_beside_a_truth_of_three_names_are_asked_about(tmp_path):
@@ -38,12 +38,12 @@ def test_answers_and_truth_go_by_names_unless_stated(tmp_path):
     parsed = understood(tmp_path / "bert.csv", csv("id,gold,prediction", "a,good,negative", "b,negative,"))
     assert names(parsed) == ["bert"]
     assert said_by(parsed.models[0]) == ["negative", "no answer"]
-    assert parsed.bundled_rows.truth.tolist() == [1, 0]
+    assert parsed.truth.tolist() == [1, 0]
     assert "'gold' is read as the truth, by its name; to change that, use `truth` and `prediction`" in parsed.notes
     content = csv("id,gold_label,prediction", "a,good,negative")
     parsed = understood(tmp_path / "bert.csv", content, prediction=("gold_label",), truth="prediction")
     assert said_by(parsed.models[0]) == ["positive"]
-    assert parsed.bundled_rows.truth.tolist() == [0]
+    assert parsed.truth.tolist() == [0]
     assert names(parsed) == ["bert"]
 
 
@@ -51,7 +51,7 @@ def test_a_wide_table_has_a_column_a_model(tmp_path):
     """With the truth or without; one column, or group of columns, can be chosen."""
     parsed = understood(tmp_path / "a.csv", csv("id,label,m1,m2", "a,good,good,negative"))
     assert names(parsed) == ["m1", "m2"]
-    assert parsed.bundled_rows.truth.tolist() == [1]
+    assert parsed.truth.tolist() == [1]
     assert "'m1' and 'm2' hold labels" in parsed.notes
     assert names(understood(tmp_path / "b.csv", csv("id,m1,m2", "a,good,negative"))) == ["m1", "m2"]
     content = csv("id,m1,m2", "a,good,negative")
@@ -196,7 +196,7 @@ def test_a_truth_beside_outcomes_is_no_answer(tmp_path, truth, right):
     content = csv(f"id,{truth},{right}", "a,good,1", "b,negative,0")
     parsed = understood(tmp_path / "bert.csv", content)
     assert (names(parsed), parsed.models[0].kind, parsed.models[0].outcomes.tolist()) == (["bert"], "outcomes", [1, 0])
-    assert parsed.bundled_rows.truth.tolist() == [1, 0]
+    assert parsed.truth.tolist() == [1, 0]
     assert said_by(understood(tmp_path / "bert.csv", prediction=(truth,)).models[0]) == ["positive", "negative"]
 
 
@@ -225,8 +225,8 @@ def test_models_may_stand_below_each_other(tmp_path):
         "m": ["positive", "positive"],
         "n": ["missing", "negative"],
     }
-    assert parsed.ids == parsed.bundled_rows.ids == ("a", "b")
-    assert parsed.bundled_rows.truth.tolist() == [1, 0]
+    assert parsed.ids == ("a", "b")
+    assert parsed.truth.tolist() == [1, 0]
     rows = ["m,Lovely.,good", "m,Dull.,negative", "n,Lovely.,good", "n,Dull.,good"]
     parsed = understood(tmp_path / "a.csv", csv("model,text,prediction", *rows))
     assert [said_by(model) for model in parsed.models] == [["positive", "negative"], ["positive", "positive"]]
@@ -264,11 +264,11 @@ def test_a_column_that_is_not_there_is_one_line(tmp_path, role, task):
 def test_rows_of_its_own(tmp_path):
     """Ids, texts, truth and clusters; a row without a truth has none."""
     content = csv("id,premise,hypothesis,label,m,doc", "a,A b.,A.,good,good,x", "b,C d.,C.,,good,y")
-    bundled = understood(tmp_path / "a.csv", content, cluster="doc").bundled_rows
-    assert bundled.ids == ("a", "b")
-    assert bundled.texts == (("A b.", "A."), ("C d.", "C."))
-    assert bundled.truth.tolist() == [1, -1]
-    assert bundled.clusters == ("x", "y")
+    parsed = understood(tmp_path / "a.csv", content, cluster="doc")
+    assert parsed.ids == ("a", "b")
+    assert parsed.texts == {0: ("A b.", "C d."), 1: ("A.", "C.")}
+    assert parsed.truth.tolist() == [1, -1]
+    assert parsed.clusters == ("x", "y")
 
 
 @pytest.mark.parametrize(

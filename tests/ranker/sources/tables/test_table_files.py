@@ -174,8 +174,8 @@ def test_arrays(tmp_path, kind):
     parsed = understood(tmp_path / "run.npz", {"predictions": logits, "label_ids": np.array([0, 1, 1])})
     assert said_by(parsed.models[0]) == ["negative", "positive", "negative"]
     assert parsed.models[0].kind == "logits"
-    assert parsed.bundled_rows.truth.tolist() == [0, 1, 1]
-    assert parsed.bundled_rows.ids is None
+    assert parsed.truth.tolist() == [0, 1, 1]
+    assert parsed.ids is None
     alone = understood(tmp_path / "run.npy", np.asfortranarray(logits))
     assert np.array_equal(alone.models[0].probs, parsed.models[0].probs)
 

@@ -39,7 +39,7 @@ def test_a_label_is_itself_and_nothing_else(tmp_path, labels):
     (model,) = parsed.models
     assert [parsed.task.labels[label] if label >= 0 else "" for label in model.predicted] == [first, first, ""]
     assert model.state.tolist() == [ANSWERED, ANSWERED, NO_ANSWER]
-    assert model.correct(parsed.bundled_rows.truth).tolist() == [1, 0, 0]
+    assert model.correct(parsed.truth).tolist() == [1, 0, 0]
 
 
 def test_names_that_differ_in_case_are_asked_about(tmp_path):
@@ -49,18 +49,18 @@ def test_names_that_differ_in_case_are_asked_about(tmp_path):
         parsed_alone(tmp_path / "a.csv", *rows)
     parsed = parsed_alone(tmp_path / "a.csv", *rows, label_map={"YES": "yes"})
     assert parsed.task.labels == ("no", "yes")
-    assert parsed.models[0].correct(parsed.bundled_rows.truth).tolist() == [1, 1, 0, 1]
+    assert parsed.models[0].correct(parsed.truth).tolist() == [1, 1, 0, 1]
     two = rows[:3] + rows[4:]
     parsed = parsed_alone(tmp_path / "a.csv", *two, label_map={"YES": "YES", "yes": "yes"})
     assert parsed.task.labels == ("no", "YES", "yes")
-    assert parsed.models[0].correct(parsed.bundled_rows.truth).tolist() == [1, 0, 1]
+    assert parsed.models[0].correct(parsed.truth).tolist() == [1, 0, 1]
 
 
 def test_names_of_one_label_in_a_model_are_said(tmp_path):
     """Nothing else can be meant if the truth has but one of them."""
     rows = [["id", "label", "m"], ["a", "yes", "yes"], ["b", "yes", "Yes"], ["c", "no", "no"]]
     parsed = parsed_alone(tmp_path / "a.csv", *rows)
-    assert parsed.models[0].correct(parsed.bundled_rows.truth).tolist() == [1, 1, 1]
+    assert parsed.models[0].correct(parsed.truth).tolist() == [1, 1, 1]
     assert assumed(parsed) == ["'yes' and 'Yes' in 'm' are read as one label"]
 
 
@@ -84,11 +84,11 @@ def test_a_word_for_nothing_is_asked_about_where_labels_are_read_off_the_cells(t
         with refuses(Question, option="empty_words", value=word, place=tmp_path / "a.csv"):
             parsed_alone(tmp_path / "a.csv", *part)
     parsed = parsed_alone(tmp_path / "a.csv", *rows, empty_words=(word,))
-    assert (parsed.task.labels, parsed.bundled_rows.truth.tolist()) == (("x", "y"), [0, 1, 1, -1, 1])
+    assert (parsed.task.labels, parsed.truth.tolist()) == (("x", "y"), [0, 1, 1, -1, 1])
     assert [STATES[state] for state in parsed.models[0].state] == ["answered", *["no answer"] * 3, "answered"]
     parsed = parsed_alone(tmp_path / "a.csv", *rows, empty_words=())
     assert word in parsed.task.labels
-    assert parsed.models[0].correct(parsed.bundled_rows.truth).tolist() == [1, 0, 0, 1, 0]
+    assert parsed.models[0].correct(parsed.truth).tolist() == [1, 0, 0, 1, 0]
 
 
 def test_a_label_map_declares_a_label_that_the_truth_lacks(tmp_path):
@@ -105,13 +105,13 @@ def test_declared_labels_ask_nothing(tmp_path):
     """A word that is none of them is nothing, in the truth, too, and counted; one that is a label is one."""
     rows = [["id", "label", "m"], ["a", "good", "N/A"], ["b", "N/A", "negative"], ["c", "negative", "negative"]]
     parsed = understood(tmp_path / "a.csv", csv(*rows))
-    assert (parsed.bundled_rows.truth.tolist(), parsed.models[0].state.tolist()) == (
+    assert (parsed.truth.tolist(), parsed.models[0].state.tolist()) == (
         [1, -1, 0],
         [NO_ANSWER, ANSWERED, ANSWERED],
     )
     assert assumed(parsed) == ["1 cell says 'N/A' in 'label': no label", "1 cell says 'N/A' in 'm': no answer"]
     scores = [["id", "label", "yes", "no"], ["a", "yes", 0.9, 0.1], ["b", "None", 0.5, 0.5], ["c", "no", 0, 1]]
-    assert parsed_alone(tmp_path / "b.csv", *scores).bundled_rows.truth.tolist() == [1, -1, 0]
+    assert parsed_alone(tmp_path / "b.csv", *scores).truth.tolist() == [1, -1, 0]
     parsed = parsed_alone(tmp_path / "c.csv", *rows, label_map={"good": "positive"})
     assert parsed.task.labels == ("negative", "positive")
     task = ClassificationTask("own", ("good", "negative", "N/A"))
@@ -123,7 +123,7 @@ def test_the_classes_that_a_file_states(tmp_path):
     cells = {"label": pa.array([0, 1, -1]), "m": pa.array([1, 1, 0])}
     cells = {name: array.dictionary_encode() for name, array in cells.items()}
     parsed = parse_predictions(Columns("memory", 3, cells, names=dict.fromkeys(cells, ("None", "some"))))
-    assert (parsed.task.labels, parsed.bundled_rows.truth.tolist()) == (("None", "some"), [0, 1, -1])
+    assert (parsed.task.labels, parsed.truth.tolist()) == (("None", "some"), [0, 1, -1])
     assert parsed.models[0].predicted.tolist() == [1, 1, 0]
 
 
