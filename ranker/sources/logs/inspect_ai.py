@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from factors.types import Floats, Ints
-from ranker.errors import Absence, Assumption, DataError, listed
+from ranker.errors import Absence, DataError, listed
 from ranker.files.archive import ZIP
 from ranker.limits import Limits
 from ranker.sources.logs.base import (
@@ -225,12 +225,9 @@ def _reducer(
     header: InspectHeader, choice: LogOptions, epochs: int
 ) -> tuple[str, Callable[[Floats], float], tuple[str, ...]]:
     """Return the name and function of the reducer of epochs, with notes."""
-    mean = reducer_named(MEAN)
-    assert mean is not None  # it is in the table
-    logged = next(iter(header.reducers), MEAN)
-    name = choice.reducer or logged
+    name = choice.reducer or (MEAN if epochs == 1 else next(iter(header.reducers), MEAN))
     reduce = reducer_named(name)
-    if reduce is None and choice.reducer:
+    if reduce is None:
         raise DataError(
             f"no reducer of epochs is called {name!r}; there are {listed(NAMES)}",
             option="reducer",
@@ -238,10 +235,7 @@ def _reducer(
             allowed=NAMES,
         )
     if epochs == 1 and not choice.reducer:
-        return MEAN, mean, ()
-    if reduce is None:
-        note = f"The log reduces its {epochs} epochs by {name}, which is unknown here: their mean is used."
-        return MEAN, mean, (Assumption(note),)
+        return name, reduce, ()
     log_has = listed(header.reducers) or f"{MEAN} by default"
     return name, reduce, (f"Each row is the {name} of {epochs} epochs (the log has {log_has}).",)
 

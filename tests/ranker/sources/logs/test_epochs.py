@@ -58,16 +58,17 @@ def test_the_reducer_of_the_log_counts(tmp_path):
     assert decide([path, second]).header.metric == "match[max]"
 
 
-def test_a_reducer_that_is_not_known_is_said(tmp_path):
-    """A sentence replaces the log's own; one that is asked for is refused with the list."""
+def test_a_reducer_that_is_not_known_is_refused(tmp_path):
+    """The log's own like one that is asked for, with the list; of one epoch nothing is reduced."""
     log_header = header(epochs=2)
     log_header["eval"]["config"]["epochs_reducer"] = ["best_of_mine"]
     path = eval_log(tmp_path / "a.eval", [sample("a", value, epoch) for epoch, value in enumerate("IC", 1)], log_header)
-    log = read_log(path)
-    assert (log.metric, log.outcomes.tolist()) == ("match", [0.5])
-    assert log.notes[0] == "The log reduces its 2 epochs by best_of_mine, which is unknown here: their mean is used."
-    with refuses(DataError, option="reducer", value="best"):
-        read_log(path, LogOptions(reducer="best"))
+    for asked, named in (("", "best_of_mine"), ("best", "best")):
+        with refuses(DataError, option="reducer", value=named):
+            read_log(path, LogOptions(reducer=asked))
+    assert read_log(path, LogOptions(reducer="mean")).outcomes.tolist() == [0.5]
+    log_header["eval"]["config"]["epochs"] = 1
+    assert read_log(eval_log(tmp_path / "b.eval", [sample("a", "C")], log_header)).outcomes.tolist() == [1]
 
 
 @pytest.mark.parametrize(
