@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -183,9 +182,9 @@ def _pairs(
         if not isinstance(pair, list) or len(pair) != 2:
             continue
         first, second = number(pair[0]), number(pair[1])
-        if aggregate == SQUARED and first is not None:
-            distance = _distance(first, pair[1], likelihoods)
-            weighted |= {} if distance is None else {name: (distance, 1.0)}
+        if aggregate == SQUARED and first is not None and first in range(len(likelihoods)):
+            probs = softmax(np.array([likelihoods]))[0]  # with all digits; the log's probabilities have eight
+            weighted[name] = float(((probs - np.eye(len(probs))[int(first)]) ** 2).sum()), 1.0
         elif first is None or second is None:
             continue
         elif aggregate in WEIGHTED and second > 0:
@@ -193,19 +192,6 @@ def _pairs(
         elif aggregate in OF_LABELS and min(first, second) >= 0 and (first % 1, second % 1) == (0, 0):
             labels[name] = int(first), int(second)
     return weighted, labels
-
-
-def _distance(right: float, probabilities: Any, likelihoods: Sequence[float]) -> float | None:
-    """Return the squared distance of probabilities from the right choice."""
-    if likelihoods:  # with all digits; the log's probabilities have eight
-        probs = softmax(np.array([likelihoods]))[0]
-    else:
-        parts = probabilities.strip("[] ").split() if isinstance(probabilities, str) else probabilities
-        numbers = [number(part) for part in parts] if isinstance(parts, list) else []
-        probs = np.array([math.nan if value is None else value for value in numbers])
-    if not (right.is_integer() and 0 <= right < len(probs)) or np.isnan(probs).any():
-        return None
-    return float(((probs - np.eye(len(probs))[int(right)]) ** 2).sum())
 
 
 def _requests(arguments: Any) -> list[tuple[str, str]]:
