@@ -14,9 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from factors.types import Floats, Ints
+from ranker.datasets.identity import counted_keys
 from ranker.errors import DataError, listed
 from ranker.sources.logs.measures import MetricInfo
 from ranker.sources.usage import RowUsage
@@ -88,7 +87,7 @@ class TaskLog:
         usage: what the answers took, row by row; None if nothing is known of it.
 
     Raises:
-        ValueError: shapes do not agree, a key occurs twice, or an outcome is infinite.
+        ValueError: a key occurs twice.
     """
 
     program: str
@@ -119,29 +118,14 @@ class TaskLog:
     usage: RowUsage | None = None
 
     def __post_init__(self) -> None:
-        rows = len(self.keys)
-        for name in _COLUMNS:
-            column = getattr(self, name)
-            if column is not None and len(column) != rows:
-                raise ValueError(f"{name} must have {rows} rows (got {len(column)})")
-        if self.scores is not None and self.scores.shape[1:] != (len(self.labels),):
-            raise ValueError(f"scores must have a column for each of {len(self.labels)} labels")
-        if len(set(self.keys)) < rows:
+        if len(set(self.keys)) < len(self.keys):
             raise ValueError(f"the key {Counter(self.keys).most_common(1)[0][0]!r} occurs twice")
-        if np.isinf(self.outcomes).any():
-            raise ValueError("an outcome is infinite")
         for array in (self.outcomes, self.counts, self.state, self.truth, self.answers, self.scores):
             if array is not None:
                 array.flags.writeable = False
 
     def __len__(self) -> int:
         return len(self.keys)
-
-
-_COLUMNS = (
-    *("responses", "references", "texts", "target_hashes", "prompt_hashes", "outcomes", "counts"),
-    *("state", "truth", "answers", "scores", "clusters"),
-)
 
 
 def each_log(folder: Path, names: Iterable[str], find: Callable[[Path], FoundLog]) -> tuple[list[FoundLog], list[str]]:
@@ -236,12 +220,7 @@ def number_repeats(keys: Iterable[str]) -> tuple[str, ...]:
         >>> number_repeats(["a", "b", "a"])
         ('a', 'b', 'a#2')
     """
-    counts: Counter[str] = Counter()
-    keys_out = []
-    for key in keys:
-        counts[key] += 1
-        keys_out.append(key if counts[key] == 1 else f"{key}#{counts[key]}")
-    return tuple(keys_out)
+    return tuple(f"{key}" if count == 1 else f"{key}#{count}" for key, count in counted_keys(keys))
 
 
 def missing_name_error(place: object, noun: str, name: str, names: Sequence[str]) -> DataError:
