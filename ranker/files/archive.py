@@ -78,6 +78,7 @@ class Archive:
         self._length = stream.seek(0, 2)
         self._size, self._total = size, total
         self._left: int = getattr(limits, total)
+        limits.check(place, total, self._length)  # so that 32 bits hold every size and offset
         self.parts: dict[str, ArchiveMember] = {}
         self.repeated: set[str] = set()
         for part in self._entries(parts):
@@ -138,8 +139,6 @@ class Archive:
             )
             begin = place + _ENTRY.size
             name = content[begin : begin + lengths[0]].decode("utf-8" if flags & _UTF8 else "cp437", "replace")
-            extra = content[begin + lengths[0] : begin + lengths[0] + lengths[1]]
-            unpacked, packed, start = _large(extra, (unpacked, packed, start))
             place = begin + sum(lengths)
             yield ArchiveMember(name, method, flags, checksum, packed, unpacked, start)
         if content[place : place + 4] == b"PK\1\2":
@@ -162,7 +161,7 @@ class Archive:
         return count, size, begin
 
     def _end_64(self, end: int) -> tuple[int, int, int] | None:
-        """Return the same for an archive with more than 4 GiB or 65,535 parts."""
+        """Return the same for an archive with more than 65,535 parts."""
         locator = self._read(max(0, end - _LOCATOR.size), _LOCATOR.size)
         if len(locator) < _LOCATOR.size or locator[:4] != b"PK\6\7":
             return None
@@ -171,19 +170,6 @@ class Archive:
             return None
         count, size, begin = _END_64.unpack(record)[7:]
         return count, size, begin
-
-
-def _large(extra: bytes, sizes: tuple[int, int, int]) -> tuple[int, ...]:
-    """Return (unpacked, packed, start) of a part, from its extra field where a number does not fit into 32 bits."""
-    offset = 0
-    while offset + 4 <= len(extra):
-        kind, length = struct.unpack_from("<2H", extra, offset)
-        if kind == 1:
-            field = extra[offset + 4 : offset + 4 + min(length, 24)]
-            values = [value for (value,) in struct.iter_unpack("<Q", field[: len(field) // 8 * 8])]
-            return tuple(values.pop(0) if size == _LARGE and values else size for size in sizes)
-        offset += 4 + length
-    return sizes
 
 
 def _unpack(raw: bytes, part: ArchiveMember, place: str) -> bytes:
