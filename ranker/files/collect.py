@@ -63,10 +63,6 @@ def collect(records: Iterable[Record], origin: str = MEMORY, unit: str = "row", 
         flat = [shapes.flatten_row(cells, groups, unread, limits.list) for _, cells in block]
         for name in dict.fromkeys(chain.from_iterable(flat)):
             parts.setdefault(name, [pa.nulls(size)] if size else [])
-        for name in unread:
-            deep.setdefault(name, [pa.nulls(size)] if size else []).append(
-                of_cells([_json(cells.get(name)) for _, cells in block])
-            )
         limits.check(origin, "columns", len(parts))
         limits.check(origin, "table_rows", len(stands))
         limits.check(origin, "table_cells", len(stands) * len(parts) + inside)
@@ -76,11 +72,11 @@ def collect(records: Iterable[Record], origin: str = MEMORY, unit: str = "row", 
             except UnicodeError:
                 blocks.append(pa.nulls(len(block)))
                 column_name = next((group for group, columns in groups.items() if name in columns), name)
-                if column_name not in unread:
-                    unread[column_name] = "half of a character"
-                    deep.setdefault(column_name, [pa.nulls(size)] if size else []).append(
-                        of_cells([_json(cells.get(column_name)) for _, cells in block])
-                    )
+                unread.setdefault(column_name, "half of a character")
+        for name in unread:
+            deep.setdefault(name, [pa.nulls(size)] if size else []).append(
+                of_cells([_json(cells.get(name)) for _, cells in block])
+            )
     cells = {name: compact(concatenate(parts.pop(name))) for name in list(parts)}
     if "" in order and UNNAMED not in order:  # pandas' numbering of the rows, under pandas' name for it
         cells = {name or UNNAMED: column for name, column in cells.items()}
