@@ -89,11 +89,8 @@ def fetch(
 
 def sha256(path: Path) -> str:
     """Compute the SHA-256 of a file's bytes, in hexadecimal."""
-    digest = hashlib.sha256()
     with open(path, "rb") as file:
-        while block := file.read(CHUNK):
-            digest.update(block)
-    return digest.hexdigest()
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _download(address: str, target: Path, limits: Limits) -> None:
