@@ -163,17 +163,15 @@ def readable_columns(
         for column in schema
         if not pa.types.is_nested(column.type)
         or column.name in nested
-        or _is_short(column.type, sizes[column.name].values, file.metadata.num_rows, limits)
+        or (  # a short list, or an object, becomes columns of single values
+            _is_flat(column.type)
+            and sizes[column.name].values <= limits.list * max(_leaves(column.type), 1) * file.metadata.num_rows
+        )
     }
     unpacked = sum(column.size for column in columns.values())
     limits.check(path, "file", unpacked)
     limits.check_ratio(path, unpacked, os.path.getsize(path))
     return columns
-
-
-def _is_short(kind: Any, values: int, rows: int, limits: Limits) -> bool:
-    """Return whether a column of lists or objects may become columns of single values."""
-    return _is_flat(kind) and values <= limits.list * max(_leaves(kind), 1) * rows
 
 
 def holds_text(kind: Any) -> bool:

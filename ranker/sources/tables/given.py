@@ -55,7 +55,9 @@ def file_labels(columns: Columns, hints: TableHints, keys: Keys) -> tuple[Classi
     few = {name: values for name, values in coded.items() if len(values) <= MAX_INFERRED_LABELS}
     true = [hints.truth] if hints.truth else [name for name in few if names.is_true(name)]
     answers = [name for name in few if name in hints.prediction or names.is_prediction(name)]
-    repeating = [name for name in few if _repeats(columns, name, few[name])]  # a remark hardly does
+    repeating = [  # a remark hardly does
+        name for name, values in few.items() if len(values) <= READABLE * int(label_counts(columns, name)[2].sum())
+    ]
     if not repeating and not any(name in scores or names.has_fractions(columns, name) for name in numeric):
         repeating = list(few)
     texts_of = [name for name in repeating if is_text(columns.cells[name])]
@@ -91,11 +93,6 @@ def file_labels(columns: Columns, hints: TableHints, keys: Keys) -> tuple[Classi
         f"no labels of a task are found (columns: {some(columns.cells, 10)}); {advice}{column}{hint}",
         option="truth",
     )
-
-
-def _repeats(columns: Columns, name: str, values: Sequence[str]) -> bool:
-    """Return True if the cells of a column repeat: it has at most half as many values as filled cells."""
-    return len(values) <= READABLE * int(label_counts(columns, name)[2].sum())
 
 
 def truth_in_words_of(columns: Columns, hints: TableHints) -> str:

@@ -90,12 +90,6 @@ class TableModel:
         return self.options.of(TableOptions)
 
     @property
-    def mark_scale(self) -> tuple[float, float] | None:
-        """Worst and best mark, where more is better, and the user said so."""
-        options = self.table_options
-        return options.scale if options.scale != (0.0, 1.0) and not options.lower_is_better else None
-
-    @property
     def shares(self) -> str:
         """Path of the file: its models share one parsed form."""
         return self.path
@@ -203,8 +197,9 @@ class TableModel:
 
     def bundled_rows(self, reading: ParsedTable, cache: ResourceCache) -> BundledRows | None:
         """Return the rows of the file if it has the truth, or outcomes; they are shared by all its models."""
-        key = (_BUNDLED, self.path, self.options)
-        return cast("BundledRows | None", _compute_once(cache, key, lambda: _bundle_rows(reading, self.mark_scale)))
+        key, scale = (_BUNDLED, self.path, self.options), self.table_options.scale
+        of_marks = None if scale == (0.0, 1.0) or self.table_options.lower_is_better else scale
+        return cast("BundledRows | None", _compute_once(cache, key, lambda: _bundle_rows(reading, of_marks)))
 
     def joined(self, task: Task, examples: Sequence[Example], cache: ResourceCache) -> Joined:
         """Join the file's answers to examples, once for all its models."""

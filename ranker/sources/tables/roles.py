@@ -295,13 +295,10 @@ class _ColumnRoleResolver:
 
     def _find_truth(self, labelled: Sequence[str]) -> str:
         """Return the one column named as the truth; "" if there are none or several."""
-        true = [name for name in labelled if names.is_true(name) or self._is_true_array(name)]
+        scores, truth = PLACES  # of arrays, as `np.savez` makes of `trainer.predict`
+        in_place = truth if scores in self.columns.groups else ""
+        true = [name for name in labelled if names.is_true(name) or name == in_place]
         return self.hints.truth or (true[0] if len(true) == 1 else "")
-
-    def _is_true_array(self, name: str) -> bool:
-        """Return True for the second array that `np.savez` makes of `trainer.predict`, beside scores of each class."""
-        scores, truth = PLACES
-        return name == truth and scores in self.columns.groups
 
     def _single_column(self, name: str) -> ModelColumns:
         """Return the model of one column."""
