@@ -128,14 +128,14 @@ def logs() -> Iterator[str]:
 def metrics() -> Iterator[str]:
     """Yield the metrics: name, and the task whose answers it judges; then those of packages."""
     from ranker.runs.task import kinds_of_values
-    from ranker.sources.metrics import OF_LABELS, installed_metrics, metrics_of_labels
+    from ranker.sources.metrics import OF_LABELS, answers_of, installed_metrics, metrics_of_labels
 
     for name in metrics_of_labels():
         yield f"{name:<19}  {OF_LABELS}"
     for task, kind in kinds_of_values().items():
         yield from (f"{name:<19}  {task}" for name in kind.metrics)
     for metric in installed_metrics().values():
-        yield f"{metric.entry_point:<19}  {metric.answers}, by a package"
+        yield f"{metric.entry_point:<19}  {answers_of(metric)}, by a package"
 
 
 def formats() -> Iterator[str]:

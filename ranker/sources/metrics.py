@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from inspect import signature
+from inspect import Signature, signature
 from typing import Any
 
 from ranker.errors import UsageError
@@ -33,9 +33,9 @@ class InstalledMetric:
     function: Callable[..., float]
 
     @property
-    def answers(self) -> str:
-        """Answers that it judges: "texts" or "labels"."""
-        return answers_of(self.function)
+    def __signature__(self) -> Signature:
+        """Parameters of the function, which tell what it judges."""
+        return signature(self.function)
 
     @property
     def range(self) -> tuple[float, float]:

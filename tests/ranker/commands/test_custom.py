@@ -9,6 +9,7 @@ from ranker.commands.custom import available_factors, available_methods, factors
 from ranker.datasets import sets
 from ranker.errors import UnknownName, UsageError
 from ranker.scoring.score import Evidence
+from ranker.sources.metrics import OF_TEXTS, answers_of
 from ranker.statistics.methods import BUILTIN as METHODS
 from ranker.statistics.methods import COINS, DEFAULT
 from ranker.tasks.texts import TextTask
@@ -307,6 +308,7 @@ def test_an_installed_package_brings_its_metrics(install):
     install("theirs", OVERLAP.replace("mine", "same"), "theirs:same", "metrics")
     score = metric("MINE")
     assert (score.__name__, score("a", "a"), score("a", "b")) == ("mine", 1.0, 0.0)
+    assert answers_of(score) == OF_TEXTS
     assert metric("rouge-l") is None
 
 
