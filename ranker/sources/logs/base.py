@@ -61,7 +61,6 @@ class TaskLog:
         program: that wrote it: a name of `formats`.
         version, model: "" if not stated.
         metric: recorded value used as outcome, followed by the reducer unless epochs are averaged.
-        scorer: lm-evaluation-harness: the filter; Inspect: the scorer.
         candidates: all recorded values to choose from, with the chosen one. lm-evaluation-harness: metrics; Inspect:
             "scorer" or "scorer.part".
         measure: properties of the metric: its direction in a row, and whether the recorded aggregate follows from the
@@ -75,7 +74,6 @@ class TaskLog:
         target_hashes: (N,) of the right answer; if two logs differ, their questions do. "" if unknown.
         prompt_hashes: (N,) of the model's input; if two logs differ, their prompts do. "" if unknown.
         outcomes: (N,) float64 metric of each row, reduced over the epochs that have one; nan if unknown.
-        counts: (N,) int64 number of epochs behind an outcome.
         state: (N,) `ANSWERED`, `NO_ANSWER` (asked but not answered: wrong) or `ERROR` (failed, or not scored). A
             `MISSING` row is in no log; joining logs finds it.
         labels: (C,) the choices, if they are the same on all rows; else ().
@@ -95,7 +93,6 @@ class TaskLog:
     task: str
     model: str
     metric: str
-    scorer: str = ""
     candidates: tuple[str, ...]
     measure: MetricInfo
     keys: tuple[str, ...]
@@ -106,7 +103,6 @@ class TaskLog:
     target_hashes: tuple[str, ...]
     prompt_hashes: tuple[str, ...]
     outcomes: Floats
-    counts: Ints
     epochs: int = 1
     state: Ints
     labels: tuple[str, ...]
@@ -120,7 +116,7 @@ class TaskLog:
     def __post_init__(self) -> None:
         if len(set(self.keys)) < len(self.keys):
             raise ValueError(f"the key {Counter(self.keys).most_common(1)[0][0]!r} occurs twice")
-        for array in (self.outcomes, self.counts, self.state, self.truth, self.answers, self.scores):
+        for array in (self.outcomes, self.state, self.truth, self.answers, self.scores):
             if array is not None:
                 array.flags.writeable = False
 

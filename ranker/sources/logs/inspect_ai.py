@@ -119,7 +119,6 @@ def read(path: Path, choice: LogOptions, limits: Limits) -> TaskLog:
         task=header.task,
         model=header.model,
         metric=_metric_name(candidate, reducer if epochs > 1 else MEAN),
-        scorer=candidate[0],
         candidates=candidates,
         measure=measure,
         keys=tuple(sample.key for sample in firsts),
@@ -133,7 +132,6 @@ def read(path: Path, choice: LogOptions, limits: Limits) -> TaskLog:
             for sample in firsts
         ),
         outcomes=outcomes,
-        counts=counts,
         epochs=epochs,
         state=np.array(
             [_state(row, candidate, value) for row, value in zip(rows, outcomes, strict=True)], dtype=np.int64

@@ -6,7 +6,7 @@ import io
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -105,20 +105,20 @@ class InspectHeader:
         setup: hash of the solver's steps and of the arguments of it and the task; "" if not stated.
     """
 
-    task: str = ""
-    model: str = ""
-    version: str = ""
-    created: str = ""
-    epochs: int = 1
-    size: int = 0
-    planned: int | None = None
-    complete: bool = True
-    arguments: Mapping[str, str] = field(default_factory=dict)
-    reducers: tuple[str, ...] = ()
-    recorded: Mapping[tuple[str, str, str], Mapping[str, float]] = field(default_factory=dict)
-    clusters: Mapping[str, str] = field(default_factory=dict)
-    setup: str = ""
-    notes: tuple[str, ...] = ()
+    task: str
+    model: str
+    version: str
+    created: str
+    epochs: int
+    size: int
+    planned: int | None
+    complete: bool
+    arguments: Mapping[str, str]
+    reducers: tuple[str, ...]
+    recorded: Mapping[tuple[str, str, str], Mapping[str, float]]
+    clusters: Mapping[str, str]
+    setup: str
+    notes: tuple[str, ...]
 
 
 def samples_of(path: Path, cluster: str = "", limits: Limits = LIMITS) -> tuple[InspectHeader, tuple[Sample, ...]]:
@@ -191,13 +191,11 @@ def _archive_header(archive: Archive, path: Path, budget: files.Budget) -> Inspe
     if _HEADER in archive.parts:
         return _header(files.parse(archive.read(_HEADER), f"{path}, part {_HEADER!r}", budget), path)
     note = Absence("The log is partial: its run was killed before it wrote a header.")
-    if _START in archive.parts:
-        start = files.parse(archive.read(_START), f"{path}, part {_START!r}", budget)
-        header = _header({**start, "status": "success"} if isinstance(start, dict) else start, path)
-        return replace(header, notes=(*header.notes, note), complete=False)
-    if not any(_SAMPLE.fullmatch(name) for name in archive.parts):
-        raise DataError.of(path, "is an archive, and no log of Inspect: it has neither a header nor samples")
-    return InspectHeader(task=path.name.removesuffix(".gz").removesuffix(".eval"), complete=False, notes=(note,))
+    if _START not in archive.parts:
+        raise DataError.of(path, f"is an archive, and no log of Inspect: it has neither {_HEADER} nor {_START}")
+    start = files.parse(archive.read(_START), f"{path}, part {_START!r}", budget)
+    header = _header({**start, "status": "success"} if isinstance(start, dict) else start, path)
+    return replace(header, notes=(*header.notes, note), complete=False)
 
 
 def _header(content: Any, path: Path) -> InspectHeader:

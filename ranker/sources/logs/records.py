@@ -156,7 +156,6 @@ class RecordFormat:
             target_hashes=tuple(hashed(text) if text else "" for text in references),
             prompt_hashes=("",) * len(rows),
             outcomes=outcomes,
-            counts=np.where(np.isnan(outcomes), 0, 1),
             state=np.where(np.isnan(outcomes), ERROR, answered),
             **no_labels(len(rows))._asdict(),
         )

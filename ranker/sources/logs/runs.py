@@ -110,7 +110,6 @@ def average_runs(logs: Sequence[TaskLog], names: Sequence[str]) -> TaskLog:
         target_hashes=tuple(entries[0][0].target_hashes[entries[0][1]] for entries in rows),
         prompt_hashes=tuple(min(hashes) if len(hashes) == 1 else "" for hashes in prompts),
         outcomes=outcomes,
-        counts=np.array([sum(int(log.counts[n]) for log, n in entries) for entries in rows], dtype=np.int64),
         epochs=sum(log.epochs for log in logs),
         state=state.astype(np.int64),
         measure=replace(first.measure, recorded=None, recomputed=None),

@@ -939,7 +939,7 @@ LOGS = [
      "a.csv is no log (lm-evaluation-harness with log_samples: samples_TASK_TIME.jsonl, beside results_TIME.json; "
      "Inspect: NAME.eval, or NAME.json if its log format is json; these may be gzipped)"),
     ("neither header nor samples", lambda folder: read_log(written(folder / "a.eval", archive([]))),
-     "a.eval is an archive, and no log of Inspect: it has neither a header nor samples"),
+     "a.eval is an archive, and no log of Inspect: it has neither header.json nor _journal/start.json"),
     ("a list of parts that is short", lambda folder: read_log(written(folder / "a.eval", archive(PARTS, count=9))),
      "a.eval: damaged (its list of parts is not as long as it states)"),
     ("a list of parts that is long", lambda folder: read_log(written(folder / "a.eval", archive(PARTS, count=1))),

@@ -39,7 +39,7 @@ def answers(*left, **fields):
 def test_a_log_of_choices_is_arrays(tmp_path):
     """Outcomes, labels, the right ones, the model's own and log-likelihoods, all by hand."""
     log = read_log(lm_log(tmp_path, choices()))
-    assert (log.program, log.task, log.metric, log.scorer) == ("lm-eval", "small", "acc", "none")
+    assert (log.program, log.task, log.metric) == ("lm-eval", "small", "acc")
     assert log.outcomes.tolist() == [1, 0, 1]
     assert log.labels == ("no", "yes")
     assert log.truth.tolist() == [1, 0, 0]
@@ -54,7 +54,7 @@ def test_a_log_of_choices_is_arrays(tmp_path):
 def test_arrays_are_read_only(tmp_path):
     """Arrays of a log stay as they were read."""
     log = read_log(lm_log(tmp_path, choices()))
-    for array in (log.outcomes, log.state, log.truth, log.answers, log.scores, log.counts):
+    for array in (log.outcomes, log.state, log.truth, log.answers, log.scores):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 5
 
@@ -108,7 +108,7 @@ def test_the_oldest_logs_are_one_list(tmp_path):
     results(tmp_path, name="results.json")
     log, new = read_log(path), read_log(lm_log(tmp_path / "new", rows))
     assert program_of(path) == "lm-eval"
-    assert (log.task, log.metric, log.scorer) == ("small", "acc", "")
+    assert (log.task, log.metric) == ("small", "acc")
     assert (log.keys, log.outcomes.tolist(), log.labels) == (new.keys, new.outcomes.tolist(), new.labels)
     assert log.truth.tolist() == new.truth.tolist()
 
@@ -250,7 +250,7 @@ def test_unnamed_filters_are_told_apart_by_their_order(tmp_path):
     assert refused(path) == ("filter", None, ("1", "2"))
     results(tmp_path, config={"filter_list": [{"name": "strict"}, {"name": "loose"}]})
     assert read_log(path, LogOptions(filter="loose")).outcomes.tolist() == [1, 1]
-    assert read_log(path, LogOptions(filter="2")).scorer == "loose"
+    assert read_log(path, LogOptions(filter="2")).outcomes.tolist() == [1, 1]
     assert refused(path) == ("filter", None, ("strict", "loose"))
 
 
@@ -287,7 +287,6 @@ def test_no_answer_is_wrong_and_right_silence_an_answer(tmp_path):
     log = read_log(lm_log(tmp_path, rows))
     assert log.state.tolist() == [ANSWERED] + [NO_ANSWER] * 4 + [ERROR]
     np.testing.assert_array_equal(log.outcomes, [1, 0, 0, 0, 0, np.nan])
-    assert log.counts.tolist() == [1, 1, 1, 1, 1, 0]
     rows = [written_row(0, DOCS[0], "", "", "", exact_match=1.0)]
     assert read_log(lm_log(tmp_path, rows)).state.tolist() == [ANSWERED]
 
