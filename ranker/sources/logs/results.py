@@ -106,11 +106,7 @@ class ResultsFiles:
             by_group = table_in(self.content(time), "group_subtasks")
             for group in by_group:
                 subtasks.setdefault(name_of(group), []).extend(map(name_of, list_in(by_group, group)))
-        return {
-            group: leaves
-            for group in subtasks
-            if (leaves := tuple(dict.fromkeys(_leaves(group, subtasks, frozenset()))))
-        }
+        return {group: leaves for group in subtasks if (leaves := tuple(dict.fromkeys(_leaves(group, subtasks))))}
 
 
 def results_of(path: Path, beside: ResultsFiles | None = None, limits: Limits = LIMITS) -> Results:
@@ -130,13 +126,16 @@ def results_of(path: Path, beside: ResultsFiles | None = None, limits: Limits = 
     return _parse_results(content, task)
 
 
-def _leaves(group: str, tasks: Mapping[str, list[str]], above: frozenset[str]) -> Iterator[str]:
-    """Yield the tasks of a group and its nested groups; a group inside itself adds nothing."""
-    for name in tasks[group]:
+def _leaves(group: str, tasks: Mapping[str, list[str]]) -> Iterator[str]:
+    """Yield the tasks of a group and its nested groups, each of which is entered once."""
+    left, entered = tasks[group][::-1], {group}
+    while left:
+        name = left.pop()
         if not tasks.get(name):
             yield name
-        elif name not in above and len(above) < 50:
-            yield from _leaves(name, tasks, above | {group})
+        elif name not in entered:
+            entered.add(name)
+            left += tasks[name][::-1]
 
 
 def _parse_results(content: Any, task: str) -> Results:
