@@ -195,12 +195,6 @@ def holds_probability(columns: Columns, name: str, judged: bool) -> bool:
     return is_score and holds_numbers(columns, name) and in_unit(columns, name) and has_fractions(columns, name)
 
 
-def has_below_half(columns: Columns, name: str) -> bool:
-    """Return True if a column holds a number below a half, which no probability of the likelier of two labels is."""
-    values, _ = numbers_of(columns, name)
-    return bool((values < 0.5).any())
-
-
 class LabelCells(NamedTuple):
     """Counts of cells that are labels of the task.
 

@@ -11,7 +11,7 @@ from ranker.files.cells import cell_text
 from ranker.files.npy import PLACES
 from ranker.sources.tables import groups, names
 from ranker.sources.tables.base import UNIT, Columns, Kind, TableHints, some
-from ranker.sources.tables.cells import READABLE, UNKNOWN, Labels, distinct, is_text
+from ranker.sources.tables.cells import READABLE, UNKNOWN, Labels, distinct, is_text, numbers_of
 from ranker.sources.tables.groups import ModelColumns
 from ranker.sources.tables.keys import Keys, check_column
 from ranker.sources.tables.ranked import check_places
@@ -225,8 +225,8 @@ class _ColumnRoleResolver:
         judged = bool(self.labelled or self.hints.truth)
         scores = [name for name in numeric if names.holds_probability(self.columns, name, judged)]
         clear = self.hints.truth or any(names.words(name) & names.TRUE for name in self.labelled)
-        if self.labelled and not clear and not any(names.has_below_half(self.columns, name) for name in scores):
-            return []  # a label and its probability, as pipelines of transformers answer
+        if self.labelled and not clear and not any((numbers_of(self.columns, name)[0] < 0.5).any() for name in scores):
+            return []  # a label and its probability, as pipelines of transformers answer: that of the likelier one
         return scores
 
     def _alone_roles(self, scores: Sequence[str]) -> ColumnRoles:
