@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ranker.commands import options, outputs, stderr
-from ranker.commands.program import flag_error, run_program, say
+from ranker.commands.program import run_program, say
 from ranker.errors import UsageError, look_up
 
 if TYPE_CHECKING:
@@ -224,7 +224,7 @@ def sample(name: str, rows: int, seed: int, output: Path, force: bool) -> None:
 
     card = look_up("OOD set", name, sets.cards())
     if not output.name.endswith(".jsonl.gz"):
-        raise flag_error("output", f"must be a .jsonl.gz file (got {output})", output)
+        raise UsageError.about("output", f"must be a .jsonl.gz file (got {output})", output)
     outputs.check({"output": output, "force": force})
     outputs.write(generate.sample(name, rows, require_labels(card.task, name).labels, seed), output)
 
@@ -430,7 +430,7 @@ def named(option: str, form: str, value: str) -> tuple[str, str]:
     """
     name, equals, path = value.partition("=")
     if not equals or not path:
-        raise flag_error(option, f"must be {form} (got {value!r})", value)
+        raise UsageError.about(option, f"must be {form} (got {value!r})", value)
     return name, path
 
 

@@ -19,7 +19,7 @@ from ranker.attribution.settings import Hiding, Settings
 from ranker.commands import custom, judge_options, stderr
 from ranker.commands.options import records
 from ranker.commands.outputs import format_of_path
-from ranker.commands.program import flag_error, refuse
+from ranker.commands.program import refuse
 from ranker.datasets import sets
 from ranker.datasets.mapping import parse_label_map, unique_label_map
 from ranker.datasets.sets import LabelledDataset
@@ -226,10 +226,8 @@ def tasks(values: OptionValues) -> MatchedTasks | None:
     """
     bundled = decides_on_own(values) and _references(values)
     several = match_tasks(_references(values), source_options(values)) if bundled else None
-    wish = [values["prefer"]] if values["prefer"] else []
-    for option, of_one in (("voters", values["voters"]), ("judge", values["judges"]), ("prefer", wish)):
-        if several and of_one:
-            raise flag_error(option, "is for one task at a time: name one, as `--models FOLDER#TASK`", of_one[0])
+    if several:
+        refuse(values, ("voters", "judges", "prefer"), "is for one task at a time: name one, as `--models FOLDER#TASK`")
     return several
 
 
@@ -294,8 +292,8 @@ def check_example(values: OptionValues) -> None:
     """Refuse an example that is named twice, or not at all."""
     if (values["example_id"] is None) == (not values["texts"]):
         raise UsageError("name one example: `--id ID`, or `--text TEXT` (twice for a pair)", option="id")
-    if values["texts"] and values["data"]:
-        raise flag_error("text", "is an example by itself; name a row of `--data` with `--id`", values["texts"])
+    if values["data"]:
+        refuse(values, ["texts"], "is an example by itself; name a row of `--data` with `--id`")
     if not (values["data"] or values["ood_name"] or (values["texts"] and _references(values))):
         if values["texts"]:
             raise UsageError("`--models A B` are needed to explain a text of your own", option="models")
@@ -352,7 +350,7 @@ def _references(values: OptionValues) -> list[str]:
 
 def _embedded_suite(values: OptionValues, ood_name: str | None) -> Suite:
     if ood_name is None:
-        raise flag_error("models", "is needed: the models to choose from")
+        raise UsageError.about("models", "is needed: the models to choose from")
     card = sets.find_card(ood_name, values["include"])
     default = f"{card.name}-mini"
     if default not in suites.bundled_suites():
@@ -441,19 +439,18 @@ def check_mode(values: OptionValues) -> None:
         refuse(values, FOR_OWN_ROWS, "is for `--data`")
     if not (values["data"] or values.get("texts")):
         refuse(values, ["task"], "is for the rows of `--data FILE`")
-    if values.get("pool_from_unlabelled") and values["pool"]:
-        raise flag_error("pool_from_unlabelled", "is for rows of one file, without `--pool`", True)
-    if values.get("not_worse_than") and values["pool"]:
-        raise flag_error("not_worse_than", "is for labelled rows alone, without `--pool`", values["not_worse_than"])
+    if values.get("pool"):
+        refuse(values, ["pool_from_unlabelled"], "is for rows of one file, without `--pool`")
+        refuse(values, ["not_worse_than"], "is for labelled rows alone, without `--pool`")
     if values.get("voters") and not (values["ood_name"] or values["pool"] or values["pool_from_unlabelled"]):
-        raise flag_error("voters", "vote on the rows of `--pool`; name it", values["voters"][0])
+        raise UsageError.about("voters", "vote on the rows of `--pool`; name it", values["voters"][0])
     judge_options.check(values)
     if not values.get("not_worse_than"):
         refuse(values, ("by", "allow_absent"), "is for `--not-worse-than`")
     if math.isnan(values.get("by") or 0):
-        raise flag_error("by", "must be between 0 and 1 (got nan)", values["by"], allowed=(0, 1))
-    if values["columns"] and not (values["data"] or values.get("in_domain")):
-        raise flag_error("columns", "is for files of your own: `--data`, `--pool`, `--in-domain`", values["columns"])
+        raise UsageError.about("by", "must be between 0 and 1 (got nan)", values["by"], allowed=(0, 1))
+    if not (values["data"] or values.get("in_domain")):
+        refuse(values, ["columns"], "is for files of your own: `--data`, `--pool`, `--in-domain`")
 
 
 def gate(values: OptionValues) -> tuple[float, bool]:
@@ -472,7 +469,7 @@ def draws(value: str) -> int | Literal["exact"]:
         return "exact"
     if value.isdecimal() and int(value) > 0:
         return int(value)
-    raise flag_error("draws", f"must be a number of at least 1, or `exact` (got {value})", value)
+    raise UsageError.about("draws", f"must be a number of at least 1, or `exact` (got {value})", value)
 
 
 def format_name(values: OptionValues) -> str:
@@ -492,7 +489,8 @@ def columns(text: str | None, extra_roles: Sequence[str] = ()) -> dict[str, list
     for part in text.split(",") if text else ():
         role, _, column = part.strip().partition("=")
         if not column:
-            raise flag_error("columns", f"must be like text=premise,text=hypothesis,label=gold (got {text})", text)
+            predicate = f"must be like text=premise,text=hypothesis,label=gold (got {text})"
+            raise UsageError.about("columns", predicate, text)
         look_up("role of a column", role, roles).append(column)
     return {role: names for role, names in roles.items() if names}
 
@@ -507,8 +505,8 @@ def label_map(text: str | None, limits: Limits = LIMITS) -> dict[str, str] | Non
         mapping = read_json(Path(text), "a label map", limits) if os.path.isfile(text) else parse_json(text)
     except ValueError as error:
         forms = "JSON, a file of it, or like `a,b = label; c = label`"
-        raise flag_error("label_map", f"must be {forms} (got {text[:100]!r}): {error}", text) from error
+        raise UsageError.about("label_map", f"must be {forms} (got {text[:100]!r}): {error}", text) from error
     if not isinstance(mapping, dict) or not all(isinstance(name, str) for name in mapping.values()):
         predicate = f'must be an object like {{"LABEL_0": "entailment"}} (got {text[:100]!r})'
-        raise flag_error("label_map", predicate, text)
+        raise UsageError.about("label_map", predicate, text)
     return unique_label_map(mapping.items())

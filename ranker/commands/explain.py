@@ -11,8 +11,8 @@ import click
 
 from ranker.commands import options, outputs, stderr
 from ranker.commands.config import CONFIG
-from ranker.commands.program import flag_error, name_flags
-from ranker.errors import look_up
+from ranker.commands.program import name_flags
+from ranker.errors import UsageError, look_up
 from ranker.sources.options import Heading
 
 
@@ -98,7 +98,7 @@ def explain(**values: Any) -> None:
     arguments.check_example(values)
     models = arguments.models(values, None if values["data"] else values["ood_name"])
     if values["metric"] and not is_recorded_by(values["metric"], models.infos):
-        raise flag_error("metric", "is of logs here, and none of these models records it", values["metric"])
+        raise UsageError.about("metric", "is of logs here, and none of these models records it", values["metric"])
     check_askable(models, evidence)
     task, designed, example = arguments.example(values, models)
     toward = None if values["toward"] is None else label_index(values["toward"], task)

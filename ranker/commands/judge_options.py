@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ranker.commands.program import flag_error, refuse
-from ranker.errors import look_up
+from ranker.commands.program import refuse
+from ranker.errors import UsageError, look_up
 from ranker.runs.judges import Judges
 from ranker.sources import kinds
 from ranker.sources.base import ResourceCache, SourceOptions
@@ -24,7 +24,7 @@ def check(values: Mapping[str, Any]) -> None:
     else:
         refuse(values, ("judge_prompts", "judge_directions"), "is for `--judge`")
     if values.get("judges") and values["pool"] and not values["data"] and values.get("scale") is not None:
-        raise flag_error("range", "is of people's marks, which are `--data` beside `--pool`", values["scale"])
+        raise UsageError.about("range", "is of people's marks, which are `--data` beside `--pool`", values["scale"])
 
 
 def judges(values: Mapping[str, Any], options: SourceOptions, cache: ResourceCache) -> Judges:
@@ -40,13 +40,13 @@ def judges(values: Mapping[str, Any], options: SourceOptions, cache: ResourceCac
         reference = parse(text, kinds.available_kinds())
         name = reference.name or reference.part or Path(reference.place).stem
         if name in references:
-            raise flag_error("judge", f"is given twice as {name}; name one of them: `--judge NAME=FILE`", text)
+            raise UsageError.about("judge", f"is given twice as {name}; name one of them: `--judge NAME=FILE`", text)
         references[name] = text.removeprefix(f"{reference.name}=")
     directions = [text.rpartition("=") for text in values.get("judge_directions", ())]
     for name, equals, direction in directions:
         if not equals or direction not in ("lower", "higher"):
             text = f"must be NAME=lower or NAME=higher (got {name}{equals}{direction})"
-            raise flag_error("judge_direction", text, direction, allowed=("lower", "higher"))
+            raise UsageError.about("judge_direction", text, direction, allowed=("lower", "higher"))
         look_up("judge", name, references)
     lower = frozenset(name for name, _, direction in directions if direction == "lower")
     return Judges(references, values["judge_prompts"], lower, options, cache, tuple(values.get("trusted", ())))

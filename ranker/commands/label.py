@@ -14,7 +14,7 @@ from click.core import ParameterSource
 
 from ranker.commands import options, outputs, stderr
 from ranker.commands.config import CONFIG, TABLE
-from ranker.commands.program import flag_error
+from ranker.commands.program import refuse
 from ranker.errors import UsageError, check_installed, look_up
 from ranker.sources.options import Heading
 
@@ -175,9 +175,9 @@ def label(**values: Any) -> None:
     stderr.log(values)
     look_up("format", values["format_name"], FORMATS)
     if excluded := next((name for name in ("batch", "plain") if values["web"] and values[name]), None):
-        raise flag_error("web", f"asks on a page; leave out `--{excluded}`", True)
-    if values["port"] and not values["web"]:
-        raise flag_error("port", "is for `--web`", values["port"])
+        raise UsageError.about("web", f"asks on a page; leave out `--{excluded}`", True)
+    if not values["web"]:
+        refuse(values, ["port"], "is for `--web`")
     if values["batch"]:
         _batch(values)
     else:
@@ -247,7 +247,7 @@ def _batch(values: dict[str, Any]) -> None:
     suffix = "" if values["output"] is None else values["output"].suffix.casefold()
     if suffix not in ("", FORMATS[values["format_name"]]):
         ending, path = FORMATS[values["format_name"]], values["output"]
-        raise flag_error("output", f"must be a {ending} file (got {path})", path, allowed=[ending])
+        raise UsageError.about("output", f"must be a {ending} file (got {path})", path, allowed=[ending])
     if values["format_name"] != "csv" and takes_values(values["task"]):
         text = f"`--format {values['format_name']}` is for labels; texts are written into a csv"
         raise UsageError(text, option="format", value=values["format_name"])
@@ -291,12 +291,12 @@ def _session(values: dict[str, Any]) -> None:
     from ranker.runtime.storage import lock_file
 
     if values["format_name"] != "csv":
-        raise flag_error("format", "is for `--batch`", values["format_name"])
+        raise UsageError.about("format", "is for `--batch`", values["format_name"])
     path = values["output"]
     if path is None:
-        raise flag_error("output", "is needed: the file that answers are kept in; or `--batch N`, to ask nothing")
+        raise UsageError.about("output", "is needed: the file that answers are kept in; or `--batch N`, to ask nothing")
     if path.suffix.casefold() not in ("", ".csv"):
-        raise flag_error("output", f"must be a .csv file (got {path})", path, allowed=[".csv"])
+        raise UsageError.about("output", f"must be a .csv file (got {path})", path, allowed=[".csv"])
     outputs.check({**values, "force": True})
     guidelines = _guidelines(values)
     settings = _settings(values)

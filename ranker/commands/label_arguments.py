@@ -10,7 +10,8 @@ from pathlib import Path
 
 from ranker.commands import arguments, custom, judge_options
 from ranker.commands.arguments import OptionValues
-from ranker.commands.program import flag_error, refuse
+from ranker.commands.program import refuse
+from ranker.errors import UsageError
 from ranker.files.buckets import local_path
 from ranker.progress import Progress
 from ranker.runs.inspected import InspectedModels, inspect_models
@@ -67,12 +68,11 @@ def form_of(values: OptionValues) -> Form | None:
     if not option:
         return None
     if values["votes"] and values["marks"]:
-        raise flag_error("votes", "and `--marks` ask for two things; choose one", True)
+        raise UsageError.about("votes", "and `--marks` ask for two things; choose one", True)
     refuse(values, NOT_OF_ANSWERS, f"is not read beside `--{option}`")
     if option == "marks":
         return marks(values["scale"] or SCALE)
-    if values["scale"] is not None:
-        raise flag_error("range", "is for `--marks`", values["scale"])
+    refuse(values, ["scale"], "is for `--marks`")
     return VOTE
 
 
@@ -82,7 +82,7 @@ def _of_answers(
     """Read the options of `rank-models label` where people judge the models' answers."""
     models = arguments.named_models(values, of_answers=True)
     if models is None:
-        raise flag_error("models", "are needed: two or more, whose answers are judged")
+        raise UsageError.about("models", "are needed: two or more, whose answers are judged")
     judges = judge_options.judges(values, arguments.source_options(values, of_answers=True), models.cache)
     for judge in judges.asked.values():
         arguments.connect(values, judge.unpinned, judge.cache)
@@ -117,7 +117,7 @@ def labelling_request(
         options = arguments.source_options(values, of_answers=True)
         voting = judge_options.judges(values, options, models.cache).voters(models, None)
         if not voting:
-            raise flag_error("judge", "marks answers, which `label` does not ask for: see `run`", values["judges"][0])
+            raise UsageError.about("judge", "marks answers, which `label` does not ask for: see `run`")
         models = inspect_models(models, voters=voting)
     arguments.point_out(values, models.infos)
     rows = arguments.own_rows(values, "pool")

@@ -37,7 +37,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from factors import Example
 from ranker.commands.labelling_ui import KEYS, WRITE
-from ranker.commands.program import flag_error, say
+from ranker.commands.program import say
 from ranker.commands.session_files import SessionFile
 from ranker.commands.session_report import report_page
 from ranker.errors import DataError, RankModelsError, UsageError
@@ -384,7 +384,7 @@ def bind(port: int) -> socket.socket:
         bound.bind((HOST, port))
     except OSError as error:
         bound.close()
-        raise flag_error("port", f"{port} cannot be used: {error.strerror}", port) from error
+        raise UsageError.about("port", f"{port} cannot be used: {error.strerror}", port) from error
     return bound
 
 

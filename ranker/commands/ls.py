@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from ranker.commands.program import flag_error, say
-from ranker.errors import look_up
+from ranker.commands.program import say
+from ranker.errors import UsageError, look_up
 
 
 def ood_sets() -> Iterator[str]:
@@ -171,6 +171,6 @@ def ls(what: str, catalogue: str | None) -> None:
     """
     list_of = look_up("list", what, LISTS)
     if catalogue is not None and list_of is not ood_sets:
-        raise flag_error("catalogue", "is for `ls ood`", catalogue)
+        raise UsageError.about("catalogue", "is for `ls ood`", catalogue)
     for line in list_of() if catalogue is None else catalogue_sets(catalogue):
         say(line)

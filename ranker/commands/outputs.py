@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ranker.commands.program import flag_error, name_flags, say
+from ranker.commands.program import name_flags, say
 from ranker.errors import ModelError, RankModelsError, UsageError
 from ranker.files.saving import is_read_only, save
 
@@ -57,7 +57,7 @@ def check(values: Mapping[str, Any]) -> None:
             continue
         path = Path(values[option])
         if path in paths:
-            raise flag_error(paths[path], f"and `--{option}` must be different (got {path} for both)", path)
+            raise UsageError.about(paths[path], f"and `--{option}` must be different (got {path} for both)", path)
         paths[path] = option
         try:
             check_path(path, option, force=values["force"], folder=option in FOLDERS)

@@ -224,18 +224,6 @@ def insert_flags(text: str, names: Mapping[str, str]) -> str:
     return NAMED.sub(option, text)
 
 
-def flag_error(option: str, predicate: str, value: object = None, *, allowed: Iterable[object] = ()) -> UsageError:
-    """Return an error whose message opens with a flag.
-
-    Example:
-        >>> error = flag_error("allow_absent", "is for `--not-worse-than`", True)
-        >>> print(error, error.option, sep="; ")
-        `--allow-absent` is for `--not-worse-than`; allow_absent
-    """
-    text = f"`--{option.replace('_', '-')}` {predicate}"
-    return UsageError(text, option=option, value=value, allowed=allowed)
-
-
 def refuse(values: Mapping[str, Any], names: Iterable[str], predicate: str) -> None:
     """Refuse options that say nothing beside the others of a command line."""
     for name in names:

@@ -12,7 +12,6 @@ import click
 
 from ranker.commands import options, outputs
 from ranker.commands.config import CONFIG
-from ranker.commands.program import flag_error
 from ranker.errors import UsageError, look_up
 from ranker.sources.options import Heading
 
@@ -64,7 +63,7 @@ def report_each(values: Mapping[str, Any], name: str) -> None:
 
     folder: Path | None = values["output"]
     if values["plots"] is not None:
-        raise flag_error("plots", f"takes one run (got {len(values['files'])})", values["plots"])
+        raise UsageError.about("plots", f"takes one run (got {len(values['files'])})", values["plots"])
     if folder is None:
         raise UsageError(f"`--output FOLDER` is needed for {len(values['files'])} runs, a file each", option="output")
     outputs.check_path(folder, "output", force=values["force"], folder=True)

@@ -8,8 +8,8 @@ import click
 
 from ranker.commands import options, outputs, stderr
 from ranker.commands.config import CONFIG
-from ranker.commands.program import flag_error, say
-from ranker.errors import look_up
+from ranker.commands.program import refuse, say
+from ranker.errors import UsageError, look_up
 from ranker.sources.options import Heading
 
 
@@ -223,8 +223,7 @@ def run(**values: Any) -> None:
 
         votes.run(values, format_name)
         return
-    if values["length_controlled"]:
-        raise flag_error("length_controlled", "is for `--votes`", True)
+    refuse(values, ["length_controlled"], "is for `--votes`")
     look_up("format", format_name, report.FORMATS)
     if values["within"] is not None:
         from ranker.commands import within
@@ -242,7 +241,7 @@ def run(**values: Any) -> None:
         stderr.check_strict(values, sole_model.infos[0].notes)
         if values["metric"] and not is_recorded_by(values["metric"], sole_model.infos):
             name = values["metric"]
-            raise flag_error("metric", f"{name} compares models: name two or more with `--models`", name)
+            raise UsageError.about("metric", f"{name} compares models: name two or more with `--models`", name)
         for line in describe_model(sole_model, arguments.own_rows(values, "data")):
             say(name_flags(line))
         return

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from ranker.commands import arguments, outputs, stderr
-from ranker.commands.program import flag_error, name_flags, say
+from ranker.commands.program import name_flags, refuse, say
 from ranker.errors import look_up
 from ranker.report import GENERAL, over_tasks
 from ranker.results.ranking import Ranking
@@ -22,8 +22,7 @@ from ranker.sources.base import ResourceCache
 def check(values: Mapping[str, Any], format_name: str) -> None:
     """Refuse options for one task, and output over existing files."""
     look_up("format of several tasks", format_name, GENERAL)
-    if values["plots"] is not None:
-        raise flag_error("plots", "takes one task: name it, `--models A#TASK B#TASK`", values["plots"])
+    refuse(values, ["plots"], "takes one task: name it, `--models A#TASK B#TASK`")
     outputs.check({**values, "save": None})
     if values["save"] is not None:
         outputs.check_path(values["save"], "save", force=values["force"], folder=True)

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ranker.commands import outputs, stderr
-from ranker.commands.program import flag_error, refuse
-from ranker.errors import look_up
+from ranker.commands.program import refuse
+from ranker.errors import UsageError, look_up
 from ranker.files.buckets import local_path
 
 OTHERS = (
@@ -29,7 +29,7 @@ def run(values: Mapping[str, Any], format_name: str) -> None:
     refuse(values, OTHERS, "is not read beside `--votes`")
     if bool(values["models"]) != bool(values["pool"]):
         text = "is beside `--votes` for the models' answers: name both `--models` and `--pool`"
-        raise flag_error("models" if values["models"] else "pool", text, values["models"] or values["pool"])
+        raise UsageError.about("models" if values["models"] else "pool", text, values["models"] or values["pool"])
     outputs.check(values)
     file = local_path(values["votes"], "votes", values["limits"].file)
     if format_name in EXPORTS:

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from ranker.commands import arguments, outputs, stderr
-from ranker.commands.program import flag_error, name_flags, refuse
-from ranker.errors import look_up
+from ranker.commands.program import name_flags, refuse
+from ranker.errors import UsageError, look_up
 from ranker.report import GENERAL, over_tasks
 from ranker.runs.within import decide_within
 
@@ -23,7 +23,8 @@ def run(values: Mapping[str, Any], format_name: str) -> None:
     """Decide each part, and report them together."""
     rows = arguments.own_rows(values, "data")
     if rows is None:
-        raise flag_error("within", "is for `--data`: a file of labelled rows with such a column", values["within"])
+        predicate = "is for `--data`: a file of labelled rows with such a column"
+        raise UsageError.about("within", predicate, values["within"])
     refuse(values, OF_ONE_DECISION, "is for one decision, without `--within`")
     look_up("format of several parts", format_name, GENERAL)
     outputs.check(values)

@@ -12,7 +12,6 @@ from click.core import ParameterSource
 
 from ranker.commands import options, outputs, stderr
 from ranker.commands.config import CONFIG
-from ranker.commands.program import flag_error
 from ranker.errors import UsageError, look_up
 from ranker.sources.options import Heading
 
@@ -154,7 +153,7 @@ def _check_options_of_changes() -> None:
     context = click.get_current_context()
     for name in OF_SETS:
         if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-            raise flag_error(name, "is for models over sets; of two runs on one set you see what changed")
+            raise UsageError.about(name, "is for models over sets; of two runs on one set you see what changed")
 
 
 def _is_run(file: Path) -> bool:

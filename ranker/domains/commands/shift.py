@@ -10,8 +10,8 @@ import click
 
 from ranker.commands import options, outputs, stderr
 from ranker.commands.config import CONFIG
-from ranker.commands.program import flag_error, name_flags
-from ranker.errors import look_up
+from ranker.commands.program import name_flags, refuse
+from ranker.errors import UsageError, look_up
 from ranker.sources.options import Heading
 
 if TYPE_CHECKING:
@@ -146,10 +146,8 @@ def _select_from_table(values: Mapping[str, Any]) -> Selection:
     """Choose test sets from a table of numbers."""
     from ranker.domains.select import select_sets
 
-    for name in ("models", "sources", "by", "topics", "encoder", "plots"):
-        if values[name]:
-            flag = name.removesuffix("s") if name == "sources" else name
-            raise flag_error(flag, "is for texts, and `--select` with a single file reads a table", values[name])
+    of_texts = ("models", "sources", "by", "topics", "encoder", "plots")
+    refuse(values, of_texts, "is for texts, and `--select` with a single file reads a table")
     return select_sets(
         values["texts"][0],
         similar=values["similar"],
@@ -187,13 +185,12 @@ def _selecting(values: Mapping[str, Any]) -> SelectionSettings | None:
     from ranker.domains.runs.shift import SelectionSettings
 
     if not values["select"]:
-        if values["sources"] or values["keep"]:
-            raise flag_error("source", "and `--keep` are for `--select`", values["sources"])
+        refuse(values, ("sources", "keep"), "is for `--select`")
         return None
     sources = {}
     for text in values["sources"]:
         name, _, source = text.partition("=")
         if not source:
-            raise flag_error("source", f"must be like train=web (got {text})", text)
+            raise UsageError.about("source", f"must be like train=web (got {text})", text)
         sources[name] = source
     return SelectionSettings(sources, values["similar"], values["sets"], values["keep"])

@@ -121,7 +121,5 @@ def test_models_and_choices_are_shown(run, tmp_path):
     shown_text = " ".join(out.split())
     assert "home 100.0 away 50.0 +50.0" in shown_text
     assert "of its source, tv, the" in shown_text
-    assert (
-        run("shift", *files, "--source", "home=web")[2] == "rank-models: `--source` and `--keep` are for `--select`\n"
-    )
+    assert run("shift", *files, "--source", "home=web")[2] == "rank-models: `--source` is for `--select`\n"
     assert "must be like train=web (got x)" in run("shift", *files, "--select", "--source", "x")[2]
