@@ -76,13 +76,12 @@ def rows(ranking: Ranking) -> Iterator[dict[str, Any]]:
         yield place | numbers | levels | cost
 
 
-def certainty(ranking: Ranking) -> Iterator[str]:
+def certainty(decision: Decision) -> Iterator[str]:
     """Yield the probability that the first model is good enough; nothing where it is unknown."""
-    first = ranking.decision.models[0]
+    first = decision.models[0]
     if first.p_near_best is not None:
-        point = ranking.decision.unit.point
         yield (
-            f"Probability that no other model is better than {first.name} by more than {point}: "
+            f"Probability that no other model is better than {first.name} by more than {decision.unit.point}: "
             f"{probability(first.p_near_best)} %."
         )
 

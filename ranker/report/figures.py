@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
-from xml.dom.minidom import Element, parseString
+from xml.dom.minidom import parseString
 
 import numpy as np
 from matplotlib import style
@@ -29,7 +29,6 @@ from ranker.report.costs import PRICED_ROWS
 from ranker.report.escapes import visible
 from ranker.report.tables import MAX_PAIRED_MODELS
 from ranker.report.words import words_of
-from ranker.results.evaluation import MethodResult
 from ranker.results.ranking import Ranking
 from ranker.results.result import Mode
 
@@ -159,7 +158,7 @@ def inline(drawing: Drawing) -> str:
     document = parseString(file.getvalue())
     svg = document.documentElement
     assert svg is not None  # matplotlib wrote one
-    for element in _elements(svg):
+    for element in (svg, *svg.getElementsByTagName("*")):
         for name, value in list(element.attributes.items()):
             if name.startswith("xmlns") or name == "version":
                 element.removeAttribute(name)
@@ -177,11 +176,6 @@ def inline(drawing: Drawing) -> str:
         label.appendChild(document.createTextNode(text))
         svg.insertBefore(label, svg.firstChild)
     return svg.toxml()
-
-
-def _elements(element: Element) -> Iterator[Element]:
-    yield element
-    yield from element.getElementsByTagName("*")
 
 
 def _at_home(name: str, value: str, prefix: str) -> str:
@@ -273,7 +267,7 @@ def distribution(ranking: Ranking) -> Drawing | None:
     figure, axes = empty_axes(18 * len(rows) + 46, left=112, right=14, bottom=34, top=8)
     for i, method in enumerate(rows):
         values = np.sort(list(by_method[method.name].values()))
-        colour, hollow = _kind_colour(method), not method.sees_labels
+        colour, hollow = VERMILION if method.designed else KINDS[method.kind], not method.sees_labels
         if not hollow:  # without draws a pair is right or wrong: there is no middle half
             low, high = np.quantile(values, [0.25, 0.75])
             axes.plot([low, high], [i, i], color=colour, alpha=0.22, linewidth=9, solid_capstyle="butt")
@@ -528,10 +522,6 @@ def _spread(values: Floats) -> Floats:
         group = np.flatnonzero(places == place)
         heights[group] = (np.arange(len(group)) - (len(group) - 1) / 2) * min(0.16, 0.6 / len(group))
     return heights
-
-
-def _kind_colour(method: MethodResult) -> str:
-    return VERMILION if method.designed else KINDS[method.kind]
 
 
 def shorten(name: str, longest: int = MAX_NAME_CHARACTERS) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,6 @@ from ranker.report.tables import READ, Table, table
 from ranker.report.words import failed_answers, words_of
 from ranker.results.agreement import Agreement
 from ranker.results.ranking import Ranking
-from ranker.results.result import Mode
 
 if TYPE_CHECKING:
     from ranker.report.figures import Drawing
@@ -28,43 +27,25 @@ PAPER = (
 )
 
 
-@dataclass(frozen=True)
-class Renderer:
-    """Parts of a report of a run of one mode, each a function of the ranking.
-
-    Attributes:
-        answer: the answer in a few words, and its sentences, of which the last is the next step.
-        certainty: sentences that come first on a page, before the next step.
-        compared: what the models are compared by, in a heading.
-    """
-
-    answer: Callable[[Ranking], tuple[str, list[str]]]
-    certainty: Callable[[Ranking], Iterable[str]]
-    tables: Callable[[Ranking], Iterable[Table]]
-    notes: Callable[[Ranking], Iterable[str]]
-    rows: Callable[[Ranking], Iterable[dict[str, Any]]]
-    lists: Callable[[Ranking], Mapping[str, Any]]
-    compared: Callable[[Ranking], str]
-
-
 def document(ranking: Ranking) -> Document:
     """Build the document of the ranking."""
-    renderer = RENDERERS[ranking.mode]
+    decided, of_mode = ranking.decided, decision if ranking.decided else evaluation
     lead, (*statements, to_do) = answer(ranking)
-    certainty = list(renderer.certainty(ranking))
+    certainty = [*decision.certainty(decided)] if decided else []
+    comparison = parts.comparison(ranking.parts) if ranking.parts else ""
     return Document(
         title=ranking.title,
         tables=list(tables(ranking)),
         remarks=remarks(ranking),
-        rows=[_run_of(ranking) | row for row in renderer.rows(ranking)],
+        rows=[_run_of(ranking) | row for row in of_mode.rows(ranking)],
         content=ranking.to_dict,
         lead=lead,
-        answer=[" ".join(statements), *_comparison(ranking), to_do],
+        answer=[*filter(None, (" ".join(statements), comparison)), to_do],
         heading=_heading(ranking),
         first=[*certainty, to_do] if certainty else (),
         drawn=partial(_drawings, ranking),
         examples=_examples(ranking),
-        lists=partial(renderer.lists, ranking),
+        lists=lambda: {"p_beats": decided.p_beats} if decided else {},
         origin=Origin(ranking.header.provenance.command, _settings(ranking), citation(ranking)),
         verdict=ranking.gate.headline if ranking.gate else "",
         checks=list(_checks(ranking)),
@@ -73,7 +54,7 @@ def document(ranking: Ranking) -> Document:
 
 def answer(ranking: Ranking) -> tuple[str, list[str]]:
     """Return the answer in a few words, then its certainty and the next step, a sentence each."""
-    lead, sentences = RENDERERS[ranking.mode].answer(ranking)
+    lead, sentences = (decision_answer if ranking.decided else evaluation_answer)(ranking)
     sentences = [*failed_answers(ranking.header.failed_answers), *sentences]
     copies = "; ".join(f"{name} is {first}" for name, first in ranking.header.copies.items())
     return f"{lead} (the same model twice: {copies})" if copies else lead, sentences
@@ -81,8 +62,9 @@ def answer(ranking: Ranking) -> tuple[str, list[str]]:
 
 def remarks(ranking: Ranking) -> list[str]:
     """Return the remarks for a reader of the numbers, and the omissions, a sentence each."""
+    of_mode = (decision_notes if ranking.decided else evaluation_notes)(ranking)
     of_parts = parts.remarks(ranking.parts) if ranking.parts else ()
-    return [*RENDERERS[ranking.mode].notes(ranking), *of_parts, *ranking.notes, *omissions(ranking)]
+    return [*of_mode, *of_parts, *ranking.notes, *omissions(ranking)]
 
 
 def _checks(ranking: Ranking) -> Iterator[Check]:
@@ -105,14 +87,16 @@ def _examples(ranking: Ranking) -> list[Explanation]:
 def _heading(ranking: Ranking) -> str:
     """Return the title of a page: models and rows, with their numbers."""
     header, models = ranking.header, counted(len(ranking.found.models), "model")
-    return f"{header.suite} on {header.ood}: {models}, {RENDERERS[ranking.mode].compared(ranking)}"
+    by = "by" if ranking.decided else "from"
+    rows = counted(ranking.compared, "labelled row" if ranking.decided else "example")
+    return f"{header.suite} on {header.ood}: {models}, {by} {rows}"
 
 
 def tables(ranking: Ranking) -> Iterator[Table]:
     """Yield the result, attribution quality and omissions, each table for the formats that show it."""
     if ranking.gate:
         yield from gate.tables(ranking.gate, {"": ranking})
-    yield from RENDERERS[ranking.mode].tables(ranking)
+    yield from (decision if ranking.decided else evaluation).tables(ranking)
     if ranking.parts:
         yield from parts.tables(ranking.parts, words_of(ranking))
     if ranking.agreement:
@@ -135,11 +119,6 @@ def _drawings(ranking: Ranking) -> Sequence[Drawing]:
     from ranker.report import figures  # and matplotlib with it
 
     return figures.drawings(ranking, figures.ALL[ranking.mode])
-
-
-def _comparison(ranking: Ranking) -> list[str]:
-    """Return the sentence on the parts of models, if they differ in two."""
-    return [text for text in [parts.comparison(ranking.parts) if ranking.parts else ""] if text]
 
 
 def _run_of(ranking: Ranking) -> dict[str, Any]:
@@ -234,26 +213,3 @@ def _settings(ranking: Ranking) -> str:
     return json.dumps(
         {"mode": ranking.mode} | header | ranking.found.settings | provenance.to_dict(), indent=2, ensure_ascii=False
     )
-
-
-RENDERERS: Mapping[Mode, Renderer] = {
-    "evaluation": Renderer(
-        answer=evaluation_answer,
-        certainty=lambda _: (),
-        tables=evaluation.tables,
-        notes=evaluation_notes,
-        rows=evaluation.rows,
-        lists=lambda _: {},
-        compared=lambda ranking: f"from {counted(ranking.compared, 'example')}",
-    ),
-    "decision": Renderer(
-        answer=decision_answer,
-        certainty=decision.certainty,
-        tables=decision.tables,
-        notes=decision_notes,
-        rows=decision.rows,
-        lists=lambda ranking: {"p_beats": ranking.decision.p_beats},
-        compared=lambda ranking: f"by {counted(ranking.compared, 'labelled row')}",
-    ),
-}
-"""Mode of a run -> what its report says; figures have a table of their own, since they need matplotlib."""
