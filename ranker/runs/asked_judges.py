@@ -45,32 +45,17 @@ SEVERAL = "\n"
 
 @dataclass(frozen=True)
 class JudgeMarks:
-    """Marks of one judge.
+    """Marks of one judge; or how alike answers are to those of other models, which is read as marks are.
 
     Attributes:
-        models: names of those that it marked.
         rows: (n,) ids.
         values: model -> (n,) marks, nan where there is none.
         failed: answers of the judge that failed.
     """
 
-    models: tuple[str, ...]
     rows: tuple[str, ...]
     values: Mapping[str, Floats]
     failed: int = 0
-
-
-@dataclass(frozen=True)
-class Likeness:
-    """Likeness of models' answers.
-
-    Attributes:
-        rows: (n,) ids.
-        values: model -> (n,) mean outcome of its answer, were another model's the truth.
-    """
-
-    rows: tuple[str, ...]
-    values: Mapping[str, Floats]
 
 
 @dataclass(frozen=True)
@@ -122,8 +107,11 @@ class Answering:
             reason = str(error).removeprefix("`metric` ")
             raise UsageError.about("pool", f"is for comparing the models' answers: {reason}") from error
 
-    def likeness(self, marked: Collection[str], runtime: Runtime) -> Likeness:
-        """Compare the models' answers with each other, on the rows whose ids are marked and some others."""
+    def likeness(self, marked: Collection[str], runtime: Runtime) -> JudgeMarks:
+        """Compare the models' answers with each other, on the rows whose ids are marked and some others.
+
+        The value of an answer is its mean outcome, were another model's the truth.
+        """
         answers, task = self.answers(runtime), text_task()
         assert has_values(task)
         is_marked = np.array([row.id in marked for row in self.rows])
@@ -133,7 +121,7 @@ class Answering:
         with runtime.open_store() as store:
             similarity = compare_answers(task, parts, runtime, store).similarity
         likeness = np.where(np.eye(len(parts), dtype=bool)[:, :, None], 0.0, similarity).sum(axis=1) / (len(parts) - 1)
-        return Likeness(tuple(self.rows[place].id for place in places), dict(zip(parts, likeness, strict=True)))
+        return JudgeMarks(tuple(self.rows[place].id for place in places), dict(zip(parts, likeness, strict=True)))
 
     def to_mark(self, runtime: Runtime) -> tuple[Example, ...]:
         """Return each answer as an example of two texts, row and answer; models and rows in order."""
@@ -193,7 +181,7 @@ def ask(judge: InspectedModels, answering: Answering, runtime: Runtime) -> dict[
     """
     names, rows = tuple(model.name for model in answering.models.models), tuple(row.id for row in answering.rows)
     return {
-        name: JudgeMarks(names, rows, dict(zip(names, marks.reshape(len(names), len(rows)), strict=True)), failed)
+        name: JudgeMarks(rows, dict(zip(names, marks.reshape(len(names), len(rows)), strict=True)), failed)
         for name, (marks, failed) in _expected(judge, answering.to_mark(runtime), runtime).items()
     }
 

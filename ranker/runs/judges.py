@@ -26,7 +26,6 @@ from ranker.runs.asked_judges import (
     ANSWER,
     Answering,
     JudgeMarks,
-    Likeness,
     ask,
     dry_lines,
     inspect_judge,
@@ -179,7 +178,7 @@ def marks_of(name: str, reference: str | Path, limits: Limits = LIMITS, lower_is
     }
     sign = -1 if lower_is_better else 1
     values = {model: sign * (low + (high - low) * of_model) for model, of_model in outcomes.items()}
-    return JudgeMarks(tuple(values), tuple(example.id for example in examples), values)
+    return JudgeMarks(tuple(example.id for example in examples), values)
 
 
 @dataclass(frozen=True)
@@ -248,7 +247,7 @@ class JudgedRun:
             all_marks = JudgedMarks(people, of_judges, likeness=likeness)
         return JudgeContext(tuple(table.models), names, all_marks, unit), notes
 
-    def _likeness(self, table: ScoreTable) -> tuple[Likeness | None, tuple[str, ...]]:
+    def _likeness(self, table: ScoreTable) -> tuple[JudgeMarks | None, tuple[str, ...]]:
         """Return how alike answers are to the rows that people marked and some others, or a note if that fails."""
         if self.answering is None or self.people is None:
             return None, ()
@@ -386,7 +385,7 @@ def check_scale(people: InspectedModels) -> None:
 
 def marked_models(judge: str, marks: JudgeMarks, answering: Answering | None = None) -> InspectedModels:
     """Return models by the marks of one judge, from 0, its worst, to 1, its best: those that answer, if known."""
-    names = marks.models if answering is None else [model.name for model in answering.models.unpinned]
+    names = [*marks.values] if answering is None else [model.name for model in answering.models.unpinned]
     check_marked(judge, marks, names)
     all_marks = np.array([marks.values[model] for model in names])
     low, high = np.nanmin(all_marks), np.nanmax(all_marks)
@@ -413,7 +412,7 @@ def check_judges(run_plan: Plan) -> None:
 def check_marked(judge: str, marks: JudgeMarks, models: Sequence[str]) -> None:
     """Refuse a judge that marked no answer of a model."""
     if missing := [model for model in models if model not in marks.values]:
-        text = f"marked no answer of {listed(missing)}; it marked those of {listed(marks.models)}"
+        text = f"marked no answer of {listed(missing)}; it marked those of {listed(marks.values)}"
         raise UsageError(f"`judges`: {judge} {text}", option="judges", value=judge)
 
 

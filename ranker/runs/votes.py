@@ -124,9 +124,8 @@ def likeness_beside(
         likeness = answering.likeness(voted, runtime)
     except UsageError as error:  # a package is missing
         return None, (f"How alike answers are is not read: {error}.",)
-    alike = JudgeMarks(tuple(likeness.values), likeness.rows, likeness.values)
     note = f"Answers to {len(likeness.rows):,} rows are compared with each other."
-    return _verdicts_by("likeness", alike, people), (note,)
+    return _verdicts_by("likeness", likeness, people), (note,)
 
 
 def _relative_lengths(people: Votes, answering: Answering | None, runtime: Runtime) -> Floats:
@@ -209,7 +208,7 @@ def _verdicts_by(name: str, marks: JudgeMarks, people: Votes) -> dict[Unit, floa
     """Return the differences of a judge's marks as verdicts, in units of their spread."""
     models = {model: place for place, model in enumerate(people.models)}
     rows = {row: place for place, row in enumerate(people.rows)}
-    shared = {models[model]: marks.values[model] for model in marks.models if model in models}
+    shared = {models[model]: of_model for model, of_model in marks.values.items() if model in models}
     of_rows = [(rows[row], n) for n, row in enumerate(marks.rows) if row in rows]
     return _some(name, _differences(shared, of_rows), people)
 
