@@ -385,11 +385,10 @@ def graded_rows(ranking: Ranking) -> Table:
         return max(judged) - min(judged) if judged else 0.0
 
     listed = sorted(decision.rows, key=lambda row: -spread(row))[:MAX_LISTED_ROWS]
-    texts = ["text"] if any(row.text for row in listed) else []
     is_right = are_right_or_wrong(outcomes[row.id][name] for row in listed for name in names)
     rows = [
         (
-            *(row.id, *(cut(row.text) for _ in texts), cut(row.label)),
+            *(row.id, cut(row.text), cut(row.label)),
             *(judged_answer(cut(row.predicted[name]), outcomes[row.id][name], is_right) for name in names),
         )
         for row in listed
@@ -398,13 +397,13 @@ def graded_rows(ranking: Ranking) -> Table:
         f" The first {MAX_LISTED_ROWS} of {len(decision.rows):,} rows." if len(rows) < len(decision.rows) else ""
     )
     return table(
-        *("Labelled rows", ["row", *texts, "reference", *names], [], rows),
+        *("Labelled rows", ["row", "text", "reference", *names], [], rows),
         help=f"Each model's answer{'' if is_right else ' and, in brackets, its outcome'}. "
         "Rows on which outcomes differ most come first."
         f"{first_rows}{_first_models(decision, MAX_GRADED_MODELS)}",
         formats=("markdown", "html", "pairs"),
         place=_place(rows),
-    )
+    ).without_empty("text")
 
 
 def are_right_or_wrong(outcomes: Iterable[float]) -> bool:
@@ -473,23 +472,12 @@ def flips(ranking: Ranking) -> Table:
     first, second = ranking.table.models[:2]
     worse, better = flip_places(ranking.table, first, second)
     listed = flips_at(ranking, first, second, [*worse, *better][:MAX_LISTED_ROWS])
-    texts, labels = any(flip.text for flip in listed), any(row.predicted for row in ranking.decision.rows)
-    rows = [
-        (
-            flip.id,
-            *([flip.text] if texts else []),
-            "worse" if flip.worse else "better",
-            *flip.answers,
-            *([flip.label] if labels else []),
-        )
-        for flip in listed
-    ]
-    columns = ["row", *(["text"] if texts else []), f"{second} does", first, second]
+    rows = [(flip.id, flip.text, "worse" if flip.worse else "better", *flip.answers, flip.label) for flip in listed]
     return table(
-        *("Rows on which the two differ", [*columns, *(["true label"] if labels else [])], [], rows),
+        *("Rows on which the two differ", ["row", "text", f"{second} does", first, second, "true label"], [], rows),
         help="Rows on which the second model does worse come first.",
         formats=("html",),
-    )
+    ).without_empty("text", "true label")
 
 
 def by_label(decision: Decision, judged: Sequence[RowResult], balanced: bool = False) -> Table:

@@ -51,21 +51,19 @@ def tables(ranking: Ranking) -> Iterator[Table]:
 
 def models(evaluation: Evaluation, terms: MetricWords) -> Table:
     """Tabulate the models by their true rank."""
-    optional = ["misled"] if any(model.misled is not None for model in evaluation.models) else []
     rows = [
         [
             *(str(model.rank), model.name, model.family),
-            *(terms.unit.value(model.in_domain), terms.unit.value(model.outcome)),
-            *(percent(model.misled) for _ in optional),
+            *(terms.unit.value(model.in_domain), terms.unit.value(model.outcome), percent(model.misled)),
         ]
         for model in evaluation.models
     ]
-    numbers = [f"in-domain {terms.what}", f"OOD {terms.what}", *optional]
+    numbers = [f"in-domain {terms.what}", f"OOD {terms.what}", "misled"]
     right = terms.what if evaluation.metric else "Percent right"
     return table(
         *("Models", ["rank", "model", "family"], numbers, rows),
         help=f"{right} in-domain, and on all rows of the new domain (OOD). {MISLED}.",
-    )
+    ).without_empty("misled")
 
 
 def methods(evaluation: Evaluation, metric: str) -> Table:
@@ -73,9 +71,7 @@ def methods(evaluation: Evaluation, metric: str) -> Table:
 
     The last columns, if any, are the standard error of few draws and the interval over models.
     """
-    has_models = any(method.models_low is not None for method in evaluation.methods)
-    over_models = ["95 % interval over models"] if has_models else []
-    drawn = ["standard error of draws"] if any(method.draws for method in evaluation.methods) else []
+    optional = ["standard error of draws", "95 % interval over models"]
     kinds = Counter(method.kind for method in evaluation.methods)
     place = list(kinds).index
     rows = [
@@ -83,18 +79,17 @@ def methods(evaluation: Evaluation, metric: str) -> Table:
             *(method.name + (" *" if method.designed else ""), method.kind),
             *(percent(method.pairwise_accuracy), interval(method.ci_low, method.ci_high)),
             *(points(method.difference), interval(method.difference_low, method.difference_high, points)),
-            *("" if method.draws_error is None else percent(method.draws_error) for _ in drawn),
-            *(interval(method.models_low, method.models_high) for _ in over_models),
+            *(percent(method.draws_error), interval(method.models_low, method.models_high)),
         ]
         for method in sorted(evaluation.methods, key=lambda method: (place(method.kind), -method.pairwise_accuracy))
     ]
-    numbers = ["pairwise accuracy", "95 % interval", f"minus {metric}", "95 % interval", *drawn, *over_models]
+    numbers = ["pairwise accuracy", "95 % interval", f"minus {metric}", "95 % interval", *optional]
     return table(
         *("Methods", ["method", "kind"], numbers, rows),
         sections=kinds.values(),
         help=f"Percent of draws that put two models in their true order; minus {metric}: percentage points. "
         "The intervals are over other samples of examples; over models: over other models of this kind.",
-    )
+    ).without_empty(*optional)
 
 
 def accuracies(evaluation: Evaluation) -> Table:

@@ -28,12 +28,11 @@ def tables(gate: Gate, rankings: Mapping[str, Ranking]) -> Iterator[Table]:
     """
     several = any(held.task for held in gate.held)
     if len(gate.held) > 1:
-        yield _held_models(gate, several)
+        yield _held_models(gate)
     names = [*dict.fromkeys(held.model for held in gate.held)]
     rows = [
         (
-            *([held.task] if several else []),
-            *([held.model] if len(names) > 1 else []),
+            *(held.task, held.model if len(names) > 1 else ""),
             *(flip.id, "lost" if flip.worse else "won"),
             *(cut(text, MAX_CHARACTERS) for text in (*flip.answers, flip.label)),
         )
@@ -41,21 +40,19 @@ def tables(gate: Gate, rankings: Mapping[str, Ranking]) -> Iterator[Table]:
         for flip in lost_and_won(gate, held, rankings)
     ]
     if rows:
-        columns = [*(["task"] if several else []), *(["model"] if len(names) > 1 else []), "row", "result"]
         first_lists = f" The first {MAX_LISTED} of {len(gate.held):,} comparisons, those that fail before the others."
         answers = [f"{gate.base} says", f"{names[0]} says" if len(names) == 1 else "it says", "true label"]
         yield table(
-            *(f"Rows lost and won against {gate.base}", [*columns, *answers], [], rows),
+            *(f"Rows lost and won against {gate.base}", ["task", "model", "row", "result", *answers], [], rows),
             help=f"The first {MAX_ROWS} rows of each.{first_lists if len(gate.held) > MAX_LISTED else ''}",
             formats=FORMATS if several or len(names) > 1 else FORMATS[:-1],  # a page lists all rows of two models
-        )
+        ).without_empty("task", "model")
 
 
-def _held_models(gate: Gate, several: bool) -> Table:
+def _held_models(gate: Gate) -> Table:
     rows = [
         (
-            *([held.task] if several else []),
-            *(held.model, "passed" if held.passes else "not passed"),
+            *(held.task, held.model, "passed" if held.passes else "not passed"),
             *("" if count is None else f"{count:,}" for count in (held.lost, held.won)),
             held.why,
         )
@@ -64,8 +61,8 @@ def _held_models(gate: Gate, several: bool) -> Table:
     caption = f"No worse than {gate.base}?"
     if len(rows) > MANY_MODELS:
         caption = f"{caption} The first {MANY_MODELS} of {len(rows):,}"
-    texts = [*(["task"] if several else []), "model", "check"]
-    return table(caption, texts, ["lost", "won"], rows[:MANY_MODELS], last=["bound"])
+    texts = ["task", "model", "check"]
+    return table(caption, texts, ["lost", "won"], rows[:MANY_MODELS], last=["bound"]).without_empty("task")
 
 
 def _failing_first(gate: Gate) -> list[HeldModel]:

@@ -53,6 +53,11 @@ class Table:
         head, *rows = (tuple(row[n] for n in columns) for row in (self.head, *self.rows))
         return replace(self, head=head, numeric=tuple(self.numeric[n] for n in columns), rows=tuple(rows))
 
+    def without_empty(self, *heads: str) -> Table:
+        """Return the table without those of the named columns that are empty in all rows."""
+        used = [n for n, head in enumerate(self.head) if head not in heads or any(row[n] for row in self.rows)]
+        return self.select_columns(used)
+
 
 def table(
     caption: str,

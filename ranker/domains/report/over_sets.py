@@ -96,36 +96,29 @@ def tables(board: OverSets) -> Iterator[Table]:
 
 def order(board: OverSets) -> Table:
     """Tabulate each model's means and decay, and the interval of its rank."""
-    in_domain = any(model.in_domain is not None for model in board.models)
-    drawn = any(model.low is not None for model in board.models)
     rows = (
         (
-            *(str(model.rank), model.model, percent(model.value)),
-            *((percent(model.in_domain), percent(model.decay)) if in_domain else ()),
-            *(
-                ("" if model.low is None else f"{model.low} to {model.high}", probability(model.p_first))
-                if drawn
-                else ()
-            ),
+            *(str(model.rank), model.model, percent(model.value), percent(model.in_domain), percent(model.decay)),
+            *("" if model.low is None else f"{model.low} to {model.high}", probability(model.p_first)),
         )
         for model in board.models
     )
-    numbers = ["OOD", *(["in-domain", "decay"] if in_domain else []), *(["rank, 95 %", "P(first)"] if drawn else [])]
-    return table("Models", ["rank", "model"], numbers, rows)
+    optional = ["in-domain", "decay", "rank, 95 %", "P(first)"]
+    return table("Models", ["rank", "model"], ["OOD", *optional], rows).without_empty(*optional)
 
 
 def by_rank(board: OverSets) -> Table:
     """Tabulate each model's mean ranks over the tasks, and its rank by decay."""
-    in_domain = any(model.friedman_in_domain is not None for model in board.models)
     rows = (
         (
             *(model.model, f"{model.friedman:.2f}"),
-            *(("" if model.friedman_in_domain is None else f"{model.friedman_in_domain:.2f}",) if in_domain else ()),
-            *(("" if model.rank_by_decay is None else str(model.rank_by_decay),) if in_domain else ()),
+            "" if model.friedman_in_domain is None else f"{model.friedman_in_domain:.2f}",
+            "" if model.rank_by_decay is None else str(model.rank_by_decay),
         )
         for model in board.models
     )
-    return table("Ranks", ["model"], ["mean rank", *(["in-domain", "by decay"] if in_domain else [])], rows)
+    optional = ["in-domain", "by decay"]
+    return table("Ranks", ["model"], ["mean rank", *optional], rows).without_empty(*optional)
 
 
 def on_average(board: OverSets, average: OnAverage) -> Table:
