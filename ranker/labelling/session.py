@@ -176,16 +176,18 @@ class Session:
         return self._pick({event.row for event in self.events if event.status != "skipped"}, count)
 
     def tell(self, row: int, label: Any) -> None:
-        """Add an answer; raises a ValueError for an invalid row or label, or a row that has an answer."""
-        self._add(LabelEvent(int(row), "answered", label))
+        """Add an answer; see `add`."""
+        self.add(LabelEvent(int(row), "answered", label))
 
-    def skip(self, row: int) -> None:
-        """Ask a row again later."""
-        self._add(LabelEvent(int(row), "skipped"))
-
-    def cannot_tell(self, row: int) -> None:
-        """Never ask a row again."""
-        self._add(LabelEvent(int(row), "cannot-tell"))
+    def add(self, event: LabelEvent) -> None:
+        """Add an event; raises a ValueError for an invalid row or label, or a row that has an answer."""
+        self._check(event)
+        if event.row not in self.learner.readable:
+            raise ValueError(f"row {event.row} is not among the rows of this large pool that are read")
+        if any(earlier.row == event.row for earlier in self.answered):
+            raise ValueError(f"row {event.row} has an answer")
+        self.events.append(event)
+        self._status = self._next = None
 
     def undo(self) -> LabelEvent:
         """Remove the last event and return it; raises a ValueError if there is none."""
@@ -228,12 +230,3 @@ class Session:
         if not 0 <= event.row < self.learner.rows:
             raise ValueError(f"row must be between 0 and {self.learner.rows - 1} (got {event.row})")
         self.learner.check(event)
-
-    def _add(self, event: LabelEvent) -> None:
-        self._check(event)
-        if event.row not in self.learner.readable:
-            raise ValueError(f"row {event.row} is not among the rows of this large pool that are read")
-        if any(earlier.row == event.row for earlier in self.answered):
-            raise ValueError(f"row {event.row} has an answer")
-        self.events.append(event)
-        self._status = self._next = None

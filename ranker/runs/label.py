@@ -186,14 +186,8 @@ class Labelling:
         self._add(Line(LabelEvent(self.place(row), "cannot-tell"), annotator, seconds, when, self.session.rule))
 
     def _add(self, line: Line) -> None:
-        event = line.event
         try:
-            if event.status == "answered":
-                self.session.tell(event.row, event.label)
-            elif event.status == "skipped":
-                self.session.skip(event.row)
-            else:
-                self.session.cannot_tell(event.row)
+            self.session.add(line.event)
         except ValueError as error:
             raise UsageError(str(error)) from error
         self.lines.append(line)

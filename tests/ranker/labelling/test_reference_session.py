@@ -39,7 +39,7 @@ def test_rows_and_figures_are_those_of_anchors(pool):
         row = session.next()
         assert row == choose_rows(anchors, 1, sorted(asks), sorted(never))[0]
         if step == 2:
-            session.cannot_tell(row)
+            session.add(LabelEvent(row, "cannot-tell"))
             never.append(row)
         else:
             session.tell(row, truth[row])

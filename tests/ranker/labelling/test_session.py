@@ -52,7 +52,7 @@ def test_undo_goes_back_to_the_very_same():
     session = labelled(voting(predicted), truth, 4)
     before, row, chances = session.status(), session.next(), probabilities(session)
     labelled(session, truth, 3)
-    session.skip(session.next())
+    session.add(LabelEvent(session.next(), "skipped"))
     session.status()
     undone = [session.undo() for _ in range(4)]
     assert undone[0].status == "skipped"
@@ -82,9 +82,9 @@ def test_a_skipped_row_comes_back_and_one_that_cannot_be_told_does_not():
     predicted, truth = some_pool(rows=30)
     session = voting(predicted)
     skipped = session.next()
-    session.skip(skipped)
+    session.add(LabelEvent(skipped, "skipped"))
     never = session.next()
-    session.cannot_tell(never)
+    session.add(LabelEvent(never, "cannot-tell"))
     row_ids = []
     while (row := session.next()) is not None:
         row_ids.append(row)
@@ -98,7 +98,7 @@ def test_a_row_is_picked_once(monkeypatch, skipped, picks):
     """It is the dearest step; a second look is for rows that were skipped, if no other is left."""
     session, calls = voting(some_pool()[0]), []
     if skipped:
-        session.skip(session.next())
+        session.add(LabelEvent(session.next(), "skipped"))
     monkeypatch.setattr(Session, "_pick", lambda self, closed, count: calls.append(count) or [3][skipped:])
     session.next()
     assert len(calls) == picks
@@ -107,7 +107,7 @@ def test_a_row_is_picked_once(monkeypatch, skipped, picks):
 def test_a_row_that_was_skipped_is_asked_when_no_other_is_left():
     """It is the last one."""
     session = voting(np.array([[0, 1, 1], [1, 1, 0]]), [LabelEvent(0, "answered", 0), LabelEvent(1, "cannot-tell")])
-    session.skip(2)
+    session.add(LabelEvent(2, "skipped"))
     assert session.next() == 2
 
 
@@ -143,7 +143,12 @@ def test_several_answers_to_a_row_are_readings():
 
 
 @pytest.mark.parametrize(
-    "act", [lambda session: session.tell(60, 0), lambda session: session.tell(0, 2), lambda session: session.skip(-1)]
+    "act",
+    [
+        lambda session: session.tell(60, 0),
+        lambda session: session.tell(0, 2),
+        lambda session: session.tell(-1, 0),
+    ],
 )
 def test_an_invalid_answer_changes_nothing(act):
     """Neither a row that is not there nor a label that is none is recorded."""

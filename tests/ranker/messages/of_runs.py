@@ -283,7 +283,7 @@ MESSAGES = [
     # labelling
     ("nothing to undo", lambda _: session().undo(), "nothing was said that could be taken back"),
     ("a second answer", lambda _: session(LabelEvent(3, "answered", 1)).tell(3, 1), "row 3 has an answer"),
-    ("a row of the pool", lambda _: session().skip(-1), "row must be between 0 and 59 (got -1)"),
+    ("a row of the pool", lambda _: session().tell(-1, 0), "row must be between 0 and 59 (got -1)"),
     ("a label of the pool", lambda _: session(LabelEvent(0, "answered", 7)), "label must be between 0 and 1 (got 7)"),
     ("a rule of a session", lambda _: Session(VoteLearner(fold(np.zeros((2, 60), int), 2)), rule="worst"),
      "rule must be one of best, order, random (got 'worst')"),
