@@ -1,8 +1,8 @@
 """TOML and JSON files, and frozen records from them: every key and value is checked, and errors name the wrong one.
 
 A record is a frozen dataclass, and its annotations are the schema: `str`, `bool`, `int`, `float`, ``Literal[...]``,
-``tuple[X, ...]``, ``Mapping[str, X]``, another record, any of these ``| None``, and numbers with bounds (`Share`).
-Values of other annotations are not checked.
+``tuple[X, ...]``, ``Mapping[str, X]``, ``Mapping[int, X]``, another record, any of these ``| None``, and numbers with
+bounds (`Share`). Values of other annotations are not checked.
 """
 
 from __future__ import annotations
@@ -241,7 +241,8 @@ def typed(value: Any, hint: Any, key: str, name: str = "") -> Any:
         return tuple(typed(element, parts[0], key, name) for element in elements)
     if kind is Mapping:
         rows = table(value, key).items()
-        return Frozen({k: typed(row, parts[1], f"{k}` in `{key}", f"{name}.{k}") for k, row in rows})
+        key_of = int if parts[0] is int else str  # keys of JSON are texts
+        return Frozen({key_of(k): typed(row, parts[1], f"{k}` in `{key}", f"{name}.{k}") for k, row in rows})
     if is_dataclass(hint) and isinstance(hint, type) and not isinstance(value, hint):
         return record(hint, value, name)
     if kind is Literal and value not in parts:

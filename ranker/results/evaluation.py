@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 from factors.rounding import TIE
+from ranker import records
 from ranker.errors import listed, look_up
 from ranker.numbers import interval, percent, points, unit
 from ranker.records import Gain, Share
@@ -176,6 +177,10 @@ class Evaluation(Result):
 
     def check(self, table: ScoreTable, probe: int) -> None:
         """Raise a ValueError if it names what the table of its run lacks, or if the probe is none of its rows."""
+        if self.draws != "exact":
+            records.typed(self.draws, int, "draws")
+        if [model.rank for model in self.models[:1]] != [1]:
+            raise ValueError("`models` must begin with one of rank 1")
         names, columns = [method.name for method in self.methods], [method.name for method in table.methods]
         if not 1 <= probe <= len(table.examples):
             raise ValueError(f"`probe` must be from 1 to {len(table.examples)}, the rows of the table (got {probe})")

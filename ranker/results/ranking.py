@@ -240,21 +240,21 @@ def _table_from_dict(content: Any) -> ScoreTable:
             for method in declared
         ),
         examples=records.typed(saved["examples"], tuple[str, ...], "examples"),
-        values=_floats(saved["values"], "values"),
+        values=_floats(saved["values"]),
         metric=records.typed(saved["metric"], str, "metric"),
         truth=None if truth is None else np.array(truth, dtype=np.float64),
         dropped=records.typed(saved["dropped"], Mapping[str, Mapping[str, int]], "dropped"),
     )
 
 
-def _floats(content: Any, name: str) -> Floats:
-    """Convert to an array of finite numbers, nan for null, of any shape."""
+def _floats(content: Any) -> Floats:
+    """Convert the values of a table to an array of finite numbers, nan for null, of any shape."""
     try:
         values = np.array(content, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
-        raise ValueError(f"`{name}` must be numbers, by model and example") from error
+        raise ValueError("`values` must be numbers, by model and example") from error
     if np.isinf(values).any():
-        raise ValueError(f"`{name}` must be finite")
+        raise ValueError("`values` must be finite")
     return values
 
 
@@ -270,7 +270,7 @@ def _from_dict(content: Mapping[str, Any]) -> Ranking:
         settled = {name: value for name, value in saved.items() if name not in ("groups", "choice")}
         outcome: Evaluation | Decision = records.record(Decision, settled, "decision")
     else:
-        outcome = _evaluation(content["evaluation"])
+        outcome = records.record(Evaluation, content["evaluation"], "evaluation")
     parts = records.record(ModelParts, content["parts"], "parts") if "parts" in content else None
     pairs = records.typed(content.get("agreement", []), tuple[Any, ...], "agreement")
     agreement = tuple(records.record(Agreement, pair, "agreement") for pair in pairs)
@@ -278,23 +278,6 @@ def _from_dict(content: Mapping[str, Any]) -> Ranking:
     ranking = Ranking(header, outcome, table, examples, parts, agreement)
     _check_references(ranking)
     return ranking
-
-
-def _evaluation(content: Any) -> Evaluation:
-    """Read an evaluation; the sizes of a curve are strings in JSON."""
-    saved = records.table(content, "evaluation")
-    methods = tuple(map(_method, records.typed(saved["methods"], tuple[Any, ...], "methods")))
-    draws = saved["draws"] if saved["draws"] == "exact" else records.typed(saved["draws"], int, "draws")
-    evaluation = records.record(Evaluation, {**saved, "methods": methods, "draws": draws}, "evaluation")
-    if [model.rank for model in evaluation.models[:1]] != [1]:
-        raise ValueError("`models` must begin with one of rank 1")
-    return evaluation
-
-
-def _method(content: Any) -> MethodResult:
-    saved = records.table(content, "methods")
-    curve = {int(size): accuracy for size, accuracy in records.table(saved.get("curve", {}), "curve").items()}
-    return records.record(MethodResult, {**saved, "curve": curve}, "methods")
 
 
 def _check_references(ranking: Ranking) -> None:
