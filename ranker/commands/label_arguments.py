@@ -28,21 +28,18 @@ class LabellingRequest:
     """Inputs and settings of `rank-models label`.
 
     Attributes:
-        labelled: files of rows labelled by others.
-        batch: number of rows to write at once; None in a session.
-        label_map: True if the user maps the models' labels.
         output: file of the session; None without one.
         annotator: name of the person who answers; None for the user of this process.
         budget: number of answers in `output` after which to stop; None for no limit.
         form: what people say of the models' answers; None if they label rows.
+        labelled: files of rows labelled by others.
+        batch: number of rows to write at once; None in a session.
+        label_map: True if the user maps the models' labels.
         documents: file of the texts of documents that are graded; None to show their names.
     """
 
     models: InspectedModels
     pool: RowsFile
-    labelled: tuple[Path, ...]
-    batch: int | None
-    label_map: bool
     output: Path | None
     annotator: str | None
     budget: int | None
@@ -51,6 +48,9 @@ class LabellingRequest:
     runtime: Runtime
     form: Form | None = None
     judges: Judges = Judges()
+    labelled: tuple[Path, ...] = ()
+    batch: int | None = None
+    label_map: bool = False
     documents: Path | None = None
 
 
@@ -91,9 +91,6 @@ def _of_answers(
     return LabellingRequest(
         models,
         replace(rows, scale=None),
-        labelled=(),
-        batch=None,
-        label_map=False,
         output=values["output"],
         annotator=values["annotator"],
         budget=values["budget"],
@@ -126,14 +123,14 @@ def labelling_request(
     return LabellingRequest(
         models,
         pool,
-        labelled=tuple(local_path(file, "labelled", values["limits"].file) for file in values["labelled"]),
-        batch=values["batch"],
-        label_map=values["label_map"] is not None,
         output=values["output"],
         annotator=values["annotator"],
         budget=values["budget"],
         report_command=report_command,
         settings=replace(settings, metric=metric or ""),
         runtime=arguments.runtime(values, progress),
+        labelled=tuple(local_path(file, "labelled", values["limits"].file) for file in values["labelled"]),
+        batch=values["batch"],
+        label_map=values["label_map"] is not None,
         documents=values["documents"],
     )

@@ -77,13 +77,15 @@ class SessionFile:
     column: str
     waiting: Sequence[tuple[Hashable, Mapping[str, str]]]
     digest: str = ""
-    states: Mapping[Hashable, list[State]] = field(default_factory=dict)
     row: Example | None = None
     since: float = 0.0
     ending: str = ""
     grades: dict[Hashable, dict[str, str]] = field(default_factory=dict)
     ticked: frozenset[str] = frozenset()
     _own_rows: set[Hashable] = field(default_factory=set)  # keys of rows that this session changed
+
+    def __post_init__(self) -> None:
+        self.states = self._row_states(self.labelling.lines)
 
     def ask(self) -> Example | None:
         """Return the row that waits for an answer, the same until it has one; None if the session has `ending`.
@@ -482,9 +484,7 @@ def _of_answers(request: LabellingRequest, going_on: bool) -> SessionFile:
     lines, waiting = _read_lines(request, pool, labelling.rows, form.column) if going_on else ([], [])
     labelling.replace_lines(lines)
     keys = [(row_key(labelling.rows[place]), cells) for place, cells in waiting]
-    session = SessionFile(request, pool, labelling, form.column, keys, digest)
-    session.states = session._row_states(labelling.lines)
-    return session
+    return SessionFile(request, pool, labelling, form.column, keys, digest)
 
 
 def _of_labels(request: LabellingRequest, going_on: bool) -> SessionFile:
@@ -514,7 +514,6 @@ def _of_labels(request: LabellingRequest, going_on: bool) -> SessionFile:
     session = SessionFile(
         request, pool, labelling, column, [(row_key(rows[place]), cells) for place, cells in waiting], digest
     )
-    session.states = session._row_states(labelling.lines)
     session.restore_grades()
     return session
 
