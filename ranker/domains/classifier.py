@@ -34,9 +34,6 @@ class DomainClassification(NamedTuple):
     second: tuple[str, ...]
 
 
-UNCLASSIFIED = DomainClassification(DistanceMeasure("auc", None, None, None), (), ())
-
-
 def classify_domains(
     word_pair: AlignedWords, groups: tuple[Sequence[str], Sequence[str]], rng: np.random.Generator
 ) -> DomainClassification:
@@ -66,7 +63,7 @@ def classify_domains(
     new = np.repeat([0.0, 1.0], size)
     folds = _balanced(group, new, folding)
     if folds is None or not texts.nnz:
-        return UNCLASSIFIED
+        return DomainClassification(DistanceMeasure("auc", None, None, None), (), ())
     scores = np.empty(2 * size)
     for fold in range(FOLDS):
         inside = folds == fold

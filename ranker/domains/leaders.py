@@ -36,8 +36,6 @@ MAX_MODELS_FOR_ALL_PAIRS = 200
 ROPE = 0.01
 """Half the width of the region of practical equivalence: a point, as in P(near best)."""
 
-SPOKEN: dict[Kind, str] = {"ood": "OOD", "in-domain": "in-domain"}
-
 
 @dataclass(frozen=True, eq=False)
 class TableCounts:
@@ -289,7 +287,7 @@ def _notes(counts: TableCounts, missing: Missing, test: leaders.Friedman | None)
     for number, scored_set in enumerate(counts.values.sets):
         column = counts.values.values[:, number]
         if np.ptp(column[~np.isnan(column)]) <= TIE:
-            kind = SPOKEN[scored_set.kind]
+            kind = "OOD" if scored_set.kind == "ood" else scored_set.kind
             yield f"{scored_set}: all models have the same value, so the {kind} set says nothing of their order."
     if np.isnan(counts.in_domain).all():
         return

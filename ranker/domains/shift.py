@@ -99,17 +99,13 @@ class Domain:
             float(np.median(lengths)),
             {label: count / total for label, count in sorted(self.frequencies.items())},
             self.words,
-            self._summed_up(rng),
+            summaries.means(self._summarized(), rng),
         )
 
-    def _summed_up(self, rng: np.random.Generator) -> tuple[DistanceMeasure, ...]:
-        numbers: dict[str, int] = {}
-
-        def tokens(text: str) -> list[int]:
-            return [numbers.setdefault(token, len(numbers)) for token in words.tokens_of(text)]
-
-        pairs = zip(self.examples if self.summaries else (), self.summaries, strict=True)
-        return summaries.means(((tokens(" ".join(text.segments)), tokens(summary)) for text, summary in pairs), rng)
+    def _summarized(self) -> Iterator[tuple[list[str], list[str]]]:
+        """Yield the tokens of each text and of its summary."""
+        for text, summary in zip(self.examples if self.summaries else (), self.summaries, strict=True):
+            yield words.tokens_of(" ".join(text.segments)), words.tokens_of(summary)
 
 
 def measure_shift(
@@ -226,7 +222,7 @@ def _verdict(
     assert apart is not None  # two texts would do
     assert apart.squared.value is not None
     squared, by = apart.squared, nearest_pair(apart.squared.value)
-    number = f"MMD^2 {squared.value:.4f} ({interval(squared.low, squared.high, _small)}; p {p_value(apart.p)})"
+    number = f"MMD^2 {squared.value:.4f} ({interval(squared.low, squared.high, '{:.4f}'.format)}; p {p_value(apart.p)})"
     reached = verdicts_within(squared)
     if len(reached) == len(KINDS):
         return "cannot be told", by.text, f"{number} may be that of {', of '.join(KINDS.values())}."
@@ -241,10 +237,6 @@ def _verdict(
     if by.kind == "other" and _folded(a) and _folded(a) == _folded(b):  # the labels say that the task is the same
         return "far", by.text, f"{reason} Its labels are those of {a.name}, so it counts as a far set of one task."
     return by.kind, by.text, reason
-
-
-def _small(value: float | None) -> str:
-    return "" if value is None else f"{value:.4f}"
 
 
 def notes(domains: Sequence[Domain]) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """Overlap of summaries with their documents: the eight measures of DomainSum, of one pair, and their means over pairs.
 
-Tokens are numbers, equal for equal tokens. G_n is the list of n-grams with repeats, U_n their set; every share is the
+G_n is the list of n-grams with repeats, U_n their set; every share is the
 mean over n = 1, 2, 3.
 
 Source: Yuan and Zhang 2025, "DomainSum", section 3.2.1; fragments: Grusky, Naaman, Artzi 2018, "Newsroom", figure 4.
@@ -9,7 +9,7 @@ Source: Yuan and Zhang 2025, "DomainSum", section 3.2.1; fragments: Grusky, Naam
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 
 import numpy as np
 
@@ -32,7 +32,7 @@ MEASURES = (
 SIZES = (1, 2, 3)
 
 
-def measures(document: Sequence[int], summary: Sequence[int]) -> Floats:
+def measures(document: Sequence[Hashable], summary: Sequence[Hashable]) -> Floats:
     """Return (8,) measures of one document and its summary, as `MEASURES` names them.
 
     - compression: |D| / |S|
@@ -68,14 +68,14 @@ def measures(document: Sequence[int], summary: Sequence[int]) -> Floats:
     return np.array([len(document), len(summary), len(document) / len(summary), density, *shares])
 
 
-def fragments(document: Sequence[int], summary: Sequence[int]) -> list[int]:
+def fragments(document: Sequence[Hashable], summary: Sequence[Hashable]) -> list[int]:
     """Return the lengths of the stretches that a summary takes from its document, greedily the longest at each place.
 
     Example:
         >>> fragments([1, 2, 3, 1, 2, 9], [1, 2, 9, 5, 3])
         [3, 1]
     """
-    places: dict[int, list[int]] = {}
+    places: dict[Hashable, list[int]] = {}
     for place, token in enumerate(document):
         places.setdefault(token, []).append(place)
     lengths, start = [], 0
@@ -90,7 +90,7 @@ def fragments(document: Sequence[int], summary: Sequence[int]) -> list[int]:
 
 
 def means(
-    pairs: Iterable[tuple[Sequence[int], Sequence[int]]], rng: np.random.Generator
+    pairs: Iterable[tuple[Sequence[Hashable], Sequence[Hashable]]], rng: np.random.Generator
 ) -> tuple[DistanceMeasure, ...]:
     """Return the mean of each of `MEASURES` over documents with their summaries; pairs without a token are left out."""
     values = np.array([measures(document, summary) for document, summary in pairs]).reshape(-1, len(MEASURES))
@@ -104,11 +104,11 @@ def means(
     )
 
 
-def _grams(tokens: Sequence[int], size: int) -> Iterable[tuple[int, ...]]:
+def _grams(tokens: Sequence[Hashable], size: int) -> Iterable[tuple[Hashable, ...]]:
     return zip(*(tokens[shift:] for shift in range(size)), strict=False)
 
 
-def _common(first: Sequence[int], offset: int, second: Sequence[int], start: int) -> int:
+def _common(first: Sequence[Hashable], offset: int, second: Sequence[Hashable], start: int) -> int:
     """Count the tokens that are alike from two places on."""
     most = min(len(first) - offset, len(second) - start)
     return next((n for n in range(most) if first[offset + n] != second[start + n]), most)
