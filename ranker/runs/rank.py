@@ -86,7 +86,7 @@ def evaluate_plan(run_plan: Plan, probe: int, draws: int | Literal["exact"], see
     measurements = measure_run(run_plan, collected, runtime, seed, probe)
     with (
         runtime.open_store() as store,
-        cache_methods(measurements.methods, measurements.pool, store) as methods,
+        cache_methods(run_plan.methods, measurements.pool, store) as methods,
         runtime.steps(f"methods on {len(measurements.table.models):,} models", len(STEPS)) as watch,
     ):
         evaluation = evaluate(

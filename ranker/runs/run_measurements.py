@@ -55,7 +55,7 @@ from ranker.scoring.score import UNDEFINED, assemble, defined_nowhere
 from ranker.scoring.unlabelled import AnswerContext, LabelContext
 from ranker.scoring.views import View, pick_informative
 from ranker.sources.base import Machine
-from ranker.statistics.pool import Pool, PoolMethod, Targets
+from ranker.statistics.pool import Pool, Targets
 from ranker.tasks.base import ANSWERED, ERROR, MISSING, NO_ANSWER, Predictions, Task
 from ranker.tasks.classes import are_classes, has_labels, label_names
 from ranker.tasks.metrics import F1, Metric
@@ -86,7 +86,6 @@ class RunMeasurements:
         header: what they are of, and what is known of rows and models.
         pool: their predictions on all rows, labelled or not; None if some answers are no labels.
         targets: true labels and outcomes of the pool's rows, as far as known.
-        methods: usable methods that see the pool.
         families: families of the models, in the order of the table; None if none is known.
         misled: model -> fraction of rows on which the shortcut misleads it; empty without a shortcut, or if it is
             right on the whole population.
@@ -104,7 +103,6 @@ class RunMeasurements:
     header: Header
     pool: Pool | None
     targets: Targets
-    methods: tuple[PoolMethod, ...]
     families: tuple[str, ...] | None
     misled: Mapping[str, float]
     in_domain: Mapping[str, float]
@@ -217,7 +215,6 @@ def _measure(plan: Plan, collected: RunResponses, measuring: Measurer, seed: int
         header=header,
         pool=pool,
         targets=targets,
-        methods=plan.methods,
         families=tuple(families) if any(families) else None,
         misled=misled,
         in_domain=in_domain

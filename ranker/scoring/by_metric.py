@@ -51,9 +51,9 @@ class MeanRows:
 
     @classmethod
     def of(cls, table: ScoreTable) -> MeanRows:
-        """Return the rows of a table of scores."""
-        judged = engine.defined_for_all(table.values)[0]
-        return cls(judged, table.outcomes[:, judged].mean(axis=1) if judged.any() else np.zeros(len(table.models)))
+        """Return the rows of a table of scores; a UsageError if there is none that all models were judged on."""
+        judged = _some(engine.defined_for_all(table.values)[0])
+        return cls(judged, table.outcomes[:, judged].mean(axis=1))
 
     def belief(self, outcomes: Floats, clusters: Ints | None, rng: np.random.Generator) -> Draws:
         """Return what is believed of the models' mean outcomes in the domain.
@@ -124,10 +124,7 @@ class MetricRows:
             ([True, True, False], [1.0, 0.333])
         """
         answered = np.all([predictions.state <= NO_ANSWER for predictions in answers], axis=0)
-        judged = answered & [example.labelled for example in examples]
-        if not judged.any():
-            text = "there is no row that all models were judged on; do their answers belong to the same rows?"
-            raise UsageError(text, option="models")
+        judged = _some(answered & [example.labelled for example in examples])
         places = np.flatnonzero(judged)
         of_places = [examples[place] for place in places.tolist()]
         inputs = [task.metric_inputs(predictions.part(places), of_places) for predictions in answers]
@@ -147,15 +144,9 @@ class MetricRows:
 
     @property
     def of_labels(self) -> MetricByLabel:
-        """The metric for a pool.
-
-        Raises:
-            UsageError: labels alone do not give it.
-        """
+        """The metric for a pool of labels; a plan refuses one that labels alone do not give."""
         statistics = self.metric.by_label()
-        if statistics is None:
-            text = f"{self.name} is for labelled rows alone, and a pool is read, too"
-            raise UsageError.about("metric", text, self.name)
+        assert statistics is not None
         return MetricByLabel(statistics, self.signed_value)
 
     @property
@@ -237,6 +228,14 @@ class MetricRows:
 
 JudgedRows: TypeAlias = MeanRows | MetricRows
 """Labelled rows that several models were judged on."""
+
+
+def _some(judged: Bools) -> Bools:
+    """Return the rows that all models were judged on; refuse none."""
+    if not judged.any():
+        text = "there is no row that all models were judged on; do their answers belong to the same rows?"
+        raise UsageError(text, option="models")
+    return judged
 
 
 def _is_defined(metric: Metric, targets: Any) -> bool:

@@ -85,9 +85,8 @@ def decide(
         watch: is told what comes next, of `STEPS`, and how many more of them are done.
 
     Raises:
-        UsageError: fewer than two models, no row that all were judged on, an unknown method, or a pool beside a metric
-            that labels alone do not give, such as a correlation; or the price of no model is known, and the cheapest
-            is preferred.
+        UsageError: fewer than two models, or an unknown method; or the price of no model is known, and the cheapest is
+            preferred.
     """
     check(table, len(table.examples))
     watch(STEPS[0], 0)
@@ -99,9 +98,6 @@ def decide(
         in_unit = by.score if beside is not None else judged.values
         scores = [{**row, by.method: float(value)} for row, value in zip(scores, in_unit, strict=True)]
     scored_by = table.metric if by.method == metric_ties else by.method
-    if not judged.judged.any():
-        text = "there is no row that all models were judged on; do their answers belong to the same rows?"
-        raise UsageError(text, option="models")
     outcomes = table.outcomes[:, judged.judged]
     clusters = clusters_of([group for group, is_judged in zip(groups, judged.judged, strict=False) if is_judged])
     watch(STEPS[1], 1)

@@ -13,8 +13,8 @@ from unittest import mock
 import deciding
 import numpy as np
 import pytest
-from test_by_metric import decided, rows_of
-from test_decision import beside, labelled
+from test_by_metric import rows_of
+from test_decision import labelled
 from test_evaluation import table
 from test_gate import ranked
 from test_report_formats import toy, toy_decision, with_header
@@ -54,7 +54,7 @@ from ranker.results.table import ScoreTable
 from ranker.runs.explain import explain
 from ranker.runs.gather import RunInputs
 from ranker.runs.label_predictions import LabelSettings
-from ranker.runs.plan import check_shortcut
+from ranker.runs.plan import check_shortcut, metric_of
 from ranker.runs.rank import check_draws
 from ranker.runs.task import check_known_labels, decide_task
 from ranker.runtime import storage
@@ -67,7 +67,6 @@ from ranker.scoring.evaluation import evaluate
 from ranker.scoring.gate import of_decision
 from ranker.sources.base import ModelInfo
 from ranker.statistics.patterns import fold
-from ranker.statistics.pool import Pool
 from ranker.tasks.classes import ClassificationTask, ClassProbabilities
 
 GOOD = """from factors import factor
@@ -207,7 +206,7 @@ MESSAGES = [
     ("no row judged for all", lambda _: rows_of("mcc", np.zeros((2, 3), int), np.full((2, 3), -1)),
      "there is no row that all models were judged on; do their answers belong to the same rows?"),
     ("a metric beside a pool",
-     lambda _: decided("mae", *[np.zeros((2, 3), int)] * 2, beside=beside(Pool(np.full((2, 3, 2), 0.5)), range(3))),
+     lambda _: metric_of("mae", RunInputs(None, load_set("hans-sub", limit=4), (), pool=("a row",))),
      "`metric` mae is for labelled rows alone, and a pool is read, too"),
     ("runs of two modes", lambda _: what_changed(toy(), toy_decision()),
      "only runs of one mode can be compared (got an evaluation and a decision)"),

@@ -4,11 +4,13 @@ import scipy.stats
 import sklearn.metrics
 from deciding import decide
 from refusals import refuses
-from test_decision import beside
 from test_evaluation import table
 
 from factors import Example
+from ranker import load_set
 from ranker.errors import UsageError
+from ranker.runs.gather import RunInputs
+from ranker.runs.plan import metric_of
 from ranker.scoring.by_metric import MetricRows
 from ranker.scoring.unlabelled import LabelContext
 from ranker.statistics import engine, methods, vote
@@ -193,10 +195,9 @@ def test_probes_rank_by_the_metric_in_the_true_order():
 
 def test_a_metric_that_labels_do_not_give_reads_no_pool():
     """A correlation depends on ranks or numbers; it is refused in one line, not left out."""
-    answers, targets = answered()
-    pool = Pool(np.full((3, 60, 2), 0.5))
+    rows = load_set("hans-sub", limit=4)
     with refuses(UsageError, option="metric", value="spearman"):
-        decided("spearman", answers, targets, beside=beside(pool, range(60)))
+        metric_of("spearman", RunInputs(None, rows, rows.examples, pool=rows.examples))
 
 
 def test_a_pool_is_judged_by_the_metric():

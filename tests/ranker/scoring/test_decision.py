@@ -265,7 +265,7 @@ def test_wrong_methods_and_models():
     """One model, no rows, or a method nobody measured: one line each."""
     with refuses(UsageError, option="models", value=1):
         decide(labelled(np.ones((1, 4))))
-    with refuses(UsageError, option="probe", value=0, allowed=(1, 0)):
+    with refuses(UsageError, option="models", value=None):
         decide(labelled(np.ones((2, 0))))
     with refuses(UnknownName, value="AC"):
         decide(labelled(np.ones((2, 4))), method="AC")
