@@ -266,26 +266,12 @@ class Decision(Result):
         """True if its probabilities come from labels and unlabelled rows together, not from labels alone."""
         return self.kind == "pool"
 
-    def interval(self, a: str, b: str) -> tuple[float | None, float | None]:
-        """Return the 95 % interval of one model's mean outcome minus another's; None for unknown ends.
-
-        Ends are unknown if a pool was read, if the two were not compared, and for a single row or cluster.
-        """
+    def pair(self, a: str, b: str) -> PairedComparison | None:
+        """Return the comparison of two models, of a minus b; None if a pool was read, or they were not compared."""
         for pair in self.versus:
-            if (pair.a, pair.b) == (a, b):
-                return pair.low, pair.high
-            if (pair.a, pair.b) == (b, a) and pair.low is not None and pair.high is not None:
-                return -pair.high, -pair.low
-        return None, None
-
-    def rows_lost_and_won(self, a: str, b: str) -> tuple[int, int] | tuple[None, None]:
-        """Return the number of rows on which one model did worse than another, and better; None if not compared."""
-        for pair in self.versus:
-            if (pair.a, pair.b) == (a, b):
-                return pair.worse, pair.better
-            if (pair.a, pair.b) == (b, a):
-                return pair.better, pair.worse
-        return None, None
+            if {pair.a, pair.b} == {a, b}:
+                return pair if pair.a == a else pair.turned
+        return None
 
     def better(self, i: int, j: int) -> bool:
         """Tell whether the model at one place of the order may be called better than that at another.
@@ -293,8 +279,9 @@ class Decision(Result):
         That takes a probability of 95 % and, if labelled rows alone were compared, an interval of the difference above
         0.
         """
-        low, _ = self.interval(self.names[i], self.names[j])
-        return self.p_beats[i][j] >= SURE and (not self.versus or (low is not None and low > 0))
+        pair = self.pair(self.names[i], self.names[j])
+        above = pair is not None and pair.low is not None and pair.low > 0
+        return self.p_beats[i][j] >= SURE and (above or not self.versus)
 
     def tied(self, i: int) -> list[str]:
         """Return the models that the one at a place of the order cannot be told apart from."""

@@ -92,10 +92,10 @@ def _held_models(decision: Decision, base: str, margin: float, task: str = "") -
         raise UsageError.about("not_worse_than", predicate, base)
     for name in decision.names:
         if name != base:
-            low, _ = decision.interval(name, base)
+            pair = decision.pair(name, base)
+            low, lost, won = (None, None, None) if pair is None else (pair.low, pair.worse, pair.better)
             no_worse = low is not None and not_worse(low, margin)
-            reason = _why(low, no_worse, decision.metric)
-            yield HeldModel(name, task, low, no_worse, reason, *decision.rows_lost_and_won(name, base))
+            yield HeldModel(name, task, low, no_worse, _why(low, no_worse, decision.metric), lost, won)
 
 
 def _why(low: float | None, passes: bool, metric: str) -> str:

@@ -54,19 +54,15 @@ class TaskOutcomes:
         """Estimate the mean outcome, or the metric, of one model minus that of another."""
         if not self.by_metric:
             return paired.estimate_difference(np.stack([self.of(model) for model in pair]), self.clusters)
-        compared = next(
-            comparison for comparison in self.ranking.decision.versus if {comparison.a, comparison.b} == {*pair}
-        )
-        sign = 1 if compared.a == pair[0] else -1
-        ends = [np.nan if end is None else sign * end for end in (compared.low, compared.high)]
-        return Estimate(sign * compared.difference, np.nan, np.nan, *sorted(ends))
+        compared = self.ranking.decision.pair(*pair)
+        assert compared is not None  # of a metric that is no mean, all models are
+        low, high = (np.nan if end is None else end for end in (compared.low, compared.high))
+        return Estimate(compared.difference, np.nan, np.nan, low, high)
 
     def p(self, a: str, b: str) -> float | None:
         """Return the p of the decision's own test; None where it did not compare these two."""
-        return next(
-            (comparison.p for comparison in self.ranking.decision.versus if {comparison.a, comparison.b} == {a, b}),
-            None,
-        )
+        pair = self.ranking.decision.pair(a, b)
+        return None if pair is None else pair.p
 
 
 def task_outcomes(ranking: Ranking, groups: Sequence[str]) -> TaskOutcomes:

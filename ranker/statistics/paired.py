@@ -88,6 +88,21 @@ class PairedComparison:
     clusters: int | None
     se_rows: float | None = None
 
+    @property
+    def turned(self) -> PairedComparison:
+        """The same of b minus a."""
+        low, high = (None if end is None else -end for end in (self.high, self.low))
+        return replace(
+            self,
+            a=self.b,
+            b=self.a,
+            difference=-self.difference,
+            low=low,
+            high=high,
+            better=self.worse,
+            worse=self.better,
+        )
+
 
 def estimate_mean(outcomes: Floats, clusters: Ints | None = None) -> Estimate:
     """Estimate the mean of (N,) outcomes of one model.
