@@ -120,15 +120,6 @@ class Values:
         of_sets = {name: (task, [index]) for name, task, index in sets if shared[name] == 1}
         return of_sets | {task: (task, self.places(task, "ood")) for task in self.tasks}
 
-    def select(self, places: Sequence[int]) -> Values:
-        """Return the same models on some of the sets."""
-        return replace(
-            self,
-            sets=tuple(self.sets[index] for index in places),
-            values=self.values[:, places],
-            errors=self.errors[:, places],
-        )
-
     def at_level(self, level: str) -> Values:
         """Return the same models on the sets of a level, with the in-domain sets that have none.
 
@@ -139,7 +130,9 @@ class Values:
             raise UsageError.about("level", f"needs sets with a level, by a column `level` (got {level})", level)
         name = look_up("level", level, dict(zip(self.levels, self.levels, strict=True)))
         levels = {"ood": (name,), "in-domain": (name, "")}
-        return self.select([index for index, scored in enumerate(self.sets) if scored.level in levels[scored.kind]])
+        places = [index for index, scored in enumerate(self.sets) if scored.level in levels[scored.kind]]
+        sets = tuple(self.sets[index] for index in places)
+        return replace(self, sets=sets, values=self.values[:, places], errors=self.errors[:, places])
 
 
 def read_values(
