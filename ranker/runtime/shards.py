@@ -99,7 +99,7 @@ class StoredAttributions(Sequence[Attributions]):
     @cached_property
     def probs(self) -> Floats:
         """(N, C) probabilities of all."""
-        column = arrays.combine_chunks(self.table.column("probs"))
+        column = self.table.column("probs").combine_chunks()
         return arrays.numbers(column.flatten()).reshape(len(self), -1)
 
 
@@ -124,7 +124,7 @@ def columns_of(table: pa.Table) -> dict[str, Any]:
     columns: dict[str, Any] = {}
     for name in table.column_names:
         if name != NAME:
-            column = arrays.combine_chunks(table.column(name))
+            column = table.column(name).combine_chunks()
             listed = pa.types.is_fixed_size_list(column.type)
             if not (listed or pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
                 columns[name] = column
@@ -138,7 +138,7 @@ def without_failures(table: pa.Table) -> pa.Table:
     """Return a table without answers that failed, so that they are asked again."""
     if STATE not in table.column_names:
         return table
-    failed = arrays.numbers(arrays.combine_chunks(table.column(STATE))) == ERROR
+    failed = arrays.numbers(table.column(STATE)) == ERROR
     return table.take(arrays.of_numbers(np.flatnonzero(~failed))) if failed.any() else table
 
 
@@ -146,17 +146,19 @@ def attributions(names: Sequence[bytes], rows: Sequence[Attributions]) -> pa.Tab
     """Return attributions as a table, a row each; arrays become lists."""
     import pyarrow as pa
 
+    from ranker.files.arrow import of_texts
+
     columns = [arrays.of_binary(names, 32)]
     for field in list(_attributions())[1:]:
         values = [getattr(row, field.name) for row in rows]
         if field.name == "tokens":
-            flat = arrays.of_texts([token for tokens in values for token in tokens])
+            flat = of_texts([token for tokens in values for token in tokens])
             columns.append(arrays.of_lists(flat, list(map(len, values))))
         elif field.name in LISTS:
             flat = arrays.of_numbers(np.concatenate([value.ravel() for value in values]).astype(KINDS[field.name]))
             columns.append(arrays.of_lists(flat, [value.size for value in values]))
         elif field.name == "backend":
-            columns.append(arrays.of_texts(values))
+            columns.append(of_texts(values))
         else:
             columns.append(arrays.of_numbers(np.array(values, KINDS[field.name])))
     return pa.Table.from_arrays(columns, schema=_attributions())
@@ -166,7 +168,7 @@ def attributions_of(table: pa.Table) -> list[Attributions]:
     """Invert `attributions`, but for the names, to the last bit."""
     columns: dict[str, list[Any]] = {}
     for name in FIELDS:
-        column = arrays.combine_chunks(table.column(name))
+        column = table.column(name).combine_chunks()
         if name in ("tokens", "backend"):
             columns[name] = column.to_pylist()
         elif name in LISTS:
@@ -192,11 +194,13 @@ def scores(names: Sequence[bytes], rows: Sequence[MeasureColumn]) -> pa.Table:
     """
     import pyarrow as pa
 
+    from ranker.files.arrow import of_texts
+
     columns = [
         arrays.of_binary(names, 32),
         arrays.of_lists(arrays.of_numbers(_concat([row.values for row in rows], np.float64)), _sizes(rows, "values")),
         arrays.of_lists(arrays.of_numbers(_concat([row.why for row in rows], np.int64)), _sizes(rows, "why")),
-        arrays.of_lists(arrays.of_texts([reason for row in rows for reason in row.reasons]), _sizes(rows, "reasons")),
+        arrays.of_lists(of_texts([reason for row in rows for reason in row.reasons]), _sizes(rows, "reasons")),
     ]
     return pa.Table.from_arrays(columns, schema=_scores())
 
@@ -213,10 +217,10 @@ def scores_of(table: pa.Table) -> list[MeasureColumn]:
     """Invert `scores`, but for the names, to the last bit."""
     parts = []
     for name in ("values", "why"):
-        column = arrays.combine_chunks(table.column(name))
+        column = table.column(name).combine_chunks()
         parts.append(np.split(arrays.numbers(column.flatten()), np.cumsum(arrays.sizes(column))[:-1]))
     reasons = map(tuple, table.column("reasons").to_pylist())
-    return [MeasureColumn(*row) for row in zip(*parts, reasons, strict=True)] if len(table) else []
+    return [MeasureColumn(*row) for row in zip(*parts, reasons, strict=True)]
 
 
 def serialize(table: pa.Table, key: str) -> bytes:
@@ -289,7 +293,7 @@ def _fits(table: pa.Table, key: Mapping[str, Any]) -> bool:
     if "scores" in key:
         if not schema.equals(_scores()):
             return False
-        places = arrays.combine_chunks(table.column("why"))
+        places = table.column("why").combine_chunks()
         sizes, numbers = arrays.sizes(places), arrays.numbers(places.flatten())
         bounds = np.repeat(arrays.sizes(table.column("reasons")), sizes)
         return bool(np.all([*(arrays.sizes(table.column("values")) == sizes), *(numbers < bounds), *(numbers >= -1)]))
