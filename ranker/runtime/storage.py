@@ -7,7 +7,6 @@ and `put_new` one whose name is the checksum of its content, which is never writ
 
 from __future__ import annotations
 
-import logging
 import os
 import uuid
 from collections.abc import Iterator
@@ -21,8 +20,6 @@ from ranker.errors import StoreError
 from ranker.files.buckets import cache_folder, file_system, request
 from ranker.files.saving import save
 from ranker.limits import open_regular
-
-log = logging.getLogger(__name__)
 
 
 def place(text: str) -> Path | Remote:
@@ -218,7 +215,7 @@ def lock_file(path: Path) -> Iterator[None]:
     path = Path(os.path.realpath(path))
     beside = path.parent / f".{path.name}.lock"
     while True:
-        number = os.open(beside, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o666)
+        number = os.open(beside, os.O_RDWR | os.O_CREAT, 0o666)
         try:
             fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if beside.exists() and os.path.samestat(os.fstat(number), beside.stat()):

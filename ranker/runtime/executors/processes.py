@@ -40,7 +40,7 @@ from ranker.runtime.store import Store
 from ranker.sources.base import Needs, Source
 
 if TYPE_CHECKING:
-    from multiprocessing.context import ForkServerContext, SpawnContext
+    from multiprocessing.context import ForkServerContext
     from multiprocessing.process import BaseProcess
 
 log = logging.getLogger(__name__)
@@ -276,7 +276,7 @@ class Supervisor:
         """Return the sources of the models at work."""
         return [worker.tasks[0].job.source for worker in self.workers if worker.tasks]
 
-    def start(self, context: ForkServerContext | SpawnContext, tasks: deque[WorkerTask]) -> WorkerProcess:
+    def start(self, context: ForkServerContext, tasks: deque[WorkerTask]) -> WorkerProcess:
         """Start a process for a group of models."""
         receiving, sending = context.Pipe(duplex=False)
         os.set_blocking(receiving.fileno(), False)
@@ -339,7 +339,7 @@ class Supervisor:
 
 
 def start_process(
-    context: ForkServerContext | SpawnContext,
+    context: ForkServerContext,
     pipe: Connection,
     work: Sequence[WorkerTask],
     rules: worker_process.Rules,
@@ -368,14 +368,12 @@ def exit_reason(status: int | None) -> str:
     return f"its process ended before its work was done (status {'unknown' if status is None else status})"
 
 
-def processes_with(modules: Sequence[str]) -> ForkServerContext | SpawnContext:
-    """Return a context of processes with these modules in memory, where the system can fork a server with them.
+def processes_with(modules: Sequence[str]) -> ForkServerContext:
+    """Return a context of processes with these modules in memory: those of a server that forks them.
 
     Python starts the server and the resource tracker with a line of code; without PYTHONSAFEPATH they would look for
     its modules in the current folder first, where an untrusted torch.py may lie. They and their forks see no secrets.
     """
-    if "forkserver" not in multiprocessing.get_all_start_methods():
-        return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
     if modules:
         context.set_forkserver_preload(list(modules))

@@ -11,6 +11,7 @@ import os
 import signal
 import struct
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
@@ -239,24 +240,20 @@ def run_task(task: WorkerTask, cache: ResourceCache, outbox: Outbox) -> tuple[Ti
 
 def apply_limits(rules: Rules) -> None:
     """Apply the limits to this process, move it to its own folder, and silence its output."""
+    import resource
+
     os.chdir(rules.folder)
     os.environ.update(rules.environment)
-    os.environ["TMPDIR"] = rules.folder
-    import tempfile
-
-    tempfile.tempdir = rules.folder
+    os.environ["TMPDIR"] = tempfile.tempdir = rules.folder
     if rules.level > logging.DEBUG:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         for stream in (1, 2):
             os.dup2(nowhere, stream)
-    with suppress(ImportError):
-        import resource
-
-        with suppress(ValueError, OSError):
-            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        if rules.memory is not None:
-            with suppress(ValueError, OSError):  # not every system has it
-                resource.setrlimit(resource.RLIMIT_DATA, (rules.memory, rules.memory))
+    with suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if rules.memory is not None:
+        with suppress(ValueError, OSError):  # not every system has it
+            resource.setrlimit(resource.RLIMIT_DATA, (rules.memory, rules.memory))
 
 
 def estimate_of(sent: Any) -> TimeEstimate | None:
