@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 import torch
 
-from factors.types import Bools, Floats, Ints
+from factors.types import Bools, Ints
 from ranker.sources.packing import WINDOW, run_in_batches, windows
 
 if TYPE_CHECKING:
@@ -136,38 +136,11 @@ def stack(rows: Sequence[TokenRow], device: torch.device | str = "cpu", pad: int
     return Batch(ids, type_ids, frame, mask)
 
 
-def forward_rows(
-    network: Callable[[Batch], torch.Tensor],
-    requests: Iterable[tuple[S, Sequence[TokenRow]]],
-    token_budget: int,
-    device: torch.device | str = "cpu",
-    advance: Advance = lambda done: None,
-    window: int | None = None,
-    padding: int = 0,
-    pad: int = 0,
-) -> Iterator[tuple[S, list[Floats]]]:
-    """Answer requests in order, each with the outputs of its rows: see `run_rows`.
-
-    Args:
-        network: a batch of R rows of T tokens -> (R, C) outputs, or (R, T, G) outputs for each token.
-        requests, token_budget, advance, padding, window: see `run_rows`.
-
-    Yields:
-        The state of a request, and the float64 outputs of each of its rows, without those of padding.
-    """
-
-    def run(rows: Sequence[TokenRow]) -> Iterable[Floats]:
-        outputs = network(stack(rows, device, pad)).double().cpu().numpy()
-        return outputs if outputs.ndim < 3 else [values[: row.size] for values, row in zip(outputs, rows, strict=True)]
-
-    return run_rows(run, requests, token_budget, advance, padding, window)
-
-
 def run_rows(
     run: Callable[[Sequence[R]], Iterable[Any]],
     requests: Iterable[tuple[S, Sequence[R]]],
     token_budget: int,
-    advance: Advance = lambda done: None,
+    advance: Advance,
     padding: int = 0,
     window: int | None = None,
 ) -> Iterator[tuple[S, list[Any]]]:

@@ -142,10 +142,20 @@ class LoadedNetwork:
         requests: Iterable[tuple[S, Sequence[TokenRow]]],
         advance: Advance = lambda done: None,
     ) -> Iterator[tuple[S, list[Floats]]]:
-        """Answer requests in order, each with the outputs of its rows: see `batching.forward_rows`."""
-        return batching.forward_rows(
-            run, requests, self.token_budget, self.device, advance, self.window(), self.padding, self.pad
-        )
+        """Answer requests in order, each with the float64 outputs of its rows: see `batching.run_rows`.
+
+        Args:
+            run: a batch of R rows of T tokens -> (R, C) outputs, or (R, T, G) outputs for each token. Those of padding
+                are left out.
+        """
+
+        def run_batch(rows: Sequence[TokenRow]) -> Iterable[Floats]:
+            outputs = run(batching.stack(rows, self.device, self.pad)).double().cpu().numpy()
+            if outputs.ndim < 3:
+                return outputs
+            return [values[: row.size] for values, row in zip(outputs, rows, strict=True)]
+
+        return batching.run_rows(run_batch, requests, self.token_budget, advance, self.padding, self.window())
 
     def row(self, encoding: TokenIds) -> TokenRow:
         """Return the network's input for an encoding."""

@@ -18,7 +18,7 @@ from ranker.attribution import SETTINGS, attribute
 from ranker.attribution.settings import SHAPSettings
 from ranker.attribution.trees import across_tree, evaluations, flat_tree, halves, leaves, segments_tree, walk
 from ranker.errors import ModelError
-from ranker.sources.hf.batching import Batch, TokenRow, forward_rows
+from ranker.sources.hf.batching import Batch, TokenRow
 from ranker.sources.hf.classifiers import Classifier
 
 EVERYTHING = 10**6
@@ -243,7 +243,7 @@ def test_segments_first_says_of_two_texts_only_what_each_is_alone(trained, hans)
         rows = [
             TokenRow(ids, encoding.type_ids) for ids in np.where(masks, encoding.ids, trained.tokenizer.pad_token_id)
         ]
-        ((_, logits),) = forward_rows(trained.network, [(None, rows)], trained.token_budget)
+        ((_, logits),) = trained.outputs_of(trained.network, [(None, rows)])
         margins = np.diff(logits)[:, 0]
         alone.append(margins[0] - margins[1])
         exact.append((np.diff(margins[2:].reshape(len(orders), -1)) * sign[orders]).sum() / len(orders))
@@ -287,7 +287,7 @@ def test_values_are_shapleys_where_there_are_no_groups(trained):
     ids = np.tile(encoding.ids, (len(masks), 1))
     ids[:, inside] = np.where(masks, encoding.ids[inside], trained.tokenizer.pad_token_id)
     rows = [TokenRow(row, encoding.type_ids) for row in ids]
-    ((_, logits),) = forward_rows(trained.network, [(None, rows)], trained.token_budget)
+    ((_, logits),) = trained.outputs_of(trained.network, [(None, rows)])
     game = dict(zip(masks, np.diff(logits)[:, 0], strict=True))
     expected = shapley(len(inside), lambda masks: [game[tuple(mask)] for mask in masks.tolist()])
     (row,) = attribute(trained, [example], SHAPSettings(tree="flat"))

@@ -9,12 +9,13 @@ from refusals import refuses
 
 from ranker.errors import ModelError
 from ranker.sources.hf import batching
-from ranker.sources.hf.batching import TokenRow, forward_rows
+from ranker.sources.hf.batching import TokenRow, run_rows, stack
 
 
-def forward(*arguments, **options):
+def forward(network, requests, budget, advance=lambda done: None):
     """The outputs of requests, (R, C) each."""
-    return ((state, np.stack(outputs)) for state, outputs in forward_rows(*arguments, **options))
+    answers = run_rows(lambda rows: network(stack(rows)).double().numpy(), requests, budget, advance)
+    return ((state, np.stack(outputs)) for state, outputs in answers)
 
 
 class Network:
