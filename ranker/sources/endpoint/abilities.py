@@ -190,12 +190,12 @@ def _probe_completions(endpoint: Endpoint) -> Abilities:
 
 def repeats_prompt(reply: Reply, prompt: str) -> bool:
     """Return True if the tokens of a reply begin with those of the prompt, behind special ones."""
-    return b"".join(token.text for token in reply.prompt(1)).endswith(prompt.encode())
+    return b"".join(token.text for token in reply.prompt).endswith(prompt.encode())
 
 
 def doubt_of(reply: Reply) -> str:
     """Return why the log-probabilities of a prompt that a reply repeats cannot be any; "" if they can."""
-    tokens = reply.prompt(1)
+    tokens = reply.prompt
     if reply.prompt_tokens not in (-1, len(tokens)):
         return f"it counts {reply.prompt_tokens} tokens, and shows {len(tokens)}"
     if any(math.isnan(token.logprob) for token in tokens[1:]):

@@ -462,9 +462,9 @@ class Client:
 
     def _check_same(self, place: str, reply: Reply, expected: Reply | None) -> None:
         """Refuse a reply of another model than the earlier ones."""
-        for name, noun in (("model", "model"), ("fingerprint", "fingerprint")):
+        for name in ("model", "fingerprint"):
             now = getattr(reply, name)
             before = getattr(expected, name, "") or (self.stated.setdefault((place, name), now) if now else "")
             if before and now and before != now:
-                text = f"replied as the {noun} {before!r}, and now replies as {now!r}; `refetch` asks everything anew"
+                text = f"replied as the {name} {before!r}, and now replies as {now!r}; `refetch` asks everything anew"
                 raise ServerError.of(self.server.host, text, option="refetch", value=now)

@@ -67,9 +67,10 @@ class Reply:
     model: str = ""
     fingerprint: str = ""
 
-    def prompt(self, limit: int) -> tuple[Token, ...]:
-        """Return the tokens of a prompt that the server repeats, before those that it wrote, at most `limit`."""
-        count = self.output_tokens if self.output_tokens >= 0 else limit
+    @property
+    def prompt(self) -> tuple[Token, ...]:
+        """Tokens of a prompt that the server repeats, before those that it wrote, of which one was asked for."""
+        count = self.output_tokens if self.output_tokens >= 0 else 1
         return self.tokens[: max(len(self.tokens) - count, 0)]
 
 

@@ -92,7 +92,7 @@ class WholeWords:
         context = prompt.rstrip()
         after = [prompt[len(context) :] + word for word in self.words]
         replies = [endpoint.ask(context + word, 1, echo=True, logprobs=1) for word in after]
-        rows = [reply.prompt(1) for reply in replies]
+        rows = [reply.prompt for reply in replies]
         for word, row, reply in zip(after, rows, replies, strict=True):
             whole = b"".join(token.text for token in row).endswith((context + word).encode())
             if not whole or reply.prompt_tokens not in (-1, len(row)):
@@ -213,7 +213,7 @@ class PromptedRows(ABC):
         """Number of rows that are asked beside the examples."""
         return 0
 
-    def results(self, ask: Callable[[Texts], Any], rows: Iterable[Texts]) -> Iterator[Any]:
+    def results(self, rows: Iterable[Texts]) -> Iterator[Any]:
         """Yield what is asked about each row, in order; a `RowError` for a row that has no reply.
 
         Raises:
@@ -222,7 +222,7 @@ class PromptedRows(ABC):
 
         def guarded(texts: Texts) -> Any:
             try:
-                return ask(texts)
+                return self.ask_row(texts)
             except RowError as error:
                 return error
 
@@ -238,11 +238,9 @@ class PromptedRows(ABC):
         """Count a remark on a row."""
         self.endpoint.client.journal.remark(self.member, remark, _row_name(example))
 
-    def blocks(
-        self, ask: Callable[[Texts], Any], examples: Sequence[Example], advance: Advance
-    ) -> Iterator[tuple[Sequence[Example], list[Any]]]:
+    def blocks(self, examples: Sequence[Example], advance: Advance) -> Iterator[tuple[Sequence[Example], list[Any]]]:
         """Yield blocks of examples with their results, and count failures as remarks."""
-        results = self.results(ask, (example.segments for example in examples))
+        results = self.results(example.segments for example in examples)
         for start in range(0, len(examples), BLOCK):
             block, of_block = examples[start : start + BLOCK], []
             for example, answer in zip(block, results, strict=False):
@@ -351,7 +349,7 @@ class ServerScorer(PromptedRows):
         """Yield the answers to examples, in blocks, in order: see `ranker.sources.base.Predictor`."""
         self.announce(examples)
         self._measure_offsets({len(example.segments) for example in examples})
-        for block, results in self.blocks(self.ask_row, examples, advance):
+        for block, results in self.blocks(examples, advance):
             states = [self._state(answer, example) for answer, example in zip(results, block, strict=True)]
             logits = [
                 self._logits(answer, len(example.segments)) if state == ANSWERED else np.full(self.classes, np.nan)
@@ -372,7 +370,7 @@ class ServerScorer(PromptedRows):
             rows = words.rows(visible)
             self._measure_offsets({len(words.segments)})
             logits = []
-            for answer in self.results(self.ask_row, rows):
+            for answer in self.results(rows):
                 if isinstance(answer, RowError):
                     raise ModelError.at(self.name, str(answer))
                 logits.append(self._logits(answer, len(words.segments)))
@@ -420,7 +418,7 @@ class ServerScorer(PromptedRows):
         for count in counts:
             if self.empty_texts and count not in self._offsets:
                 rows = [Example(f"without content: {text}", (text,) * count) for text in self.empty_texts]
-                results = list(self.results(self.ask_row, (row.segments for row in rows)))
+                results = list(self.results(row.segments for row in rows))
                 states = [self._state(answer, row) for answer, row in zip(results, rows, strict=True)]
                 if failed := [answer for answer, state in zip(results, states, strict=True) if state != ANSWERED]:
                     reason = str(failed[0]) if isinstance(failed[0], RowError) else NO_LABEL
@@ -453,7 +451,7 @@ class ServerWriter(PromptedRows):
     def predict(self, examples: Sequence[Example], advance: Advance = lambda done: None) -> Iterator[Predictions]:
         """Yield the answers to examples, in blocks, in order: see `ranker.sources.base.Predictor`."""
         self.announce(examples)
-        for block, results in self.blocks(self.ask_row, examples, advance):
+        for block, results in self.blocks(examples, advance):
             failed = [isinstance(answer, RowError) for answer in results]
             answers = [
                 None if fails else self.parse(answer, example.segments)
