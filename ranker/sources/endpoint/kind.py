@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from ranker.errors import EXTRAS, LabelError, UsageError, check_installed
+from ranker.errors import EXTRAS, UsageError, check_installed
 from ranker.records import digest
 from ranker.sources.base import Machine, ModelInfo, Needs, ResourceCache, Source, SourceOptions
 from ranker.sources.endpoint.abilities import Abilities, Endpoint, Prompted, find_abilities, tokens_of
@@ -27,7 +27,6 @@ from ranker.sources.lm.prompts import CONTENT_FREE, Prompt
 from ranker.sources.references import Reference
 from ranker.sources.texts import Texts, group_labels
 from ranker.tasks.classes import has_labels
-from ranker.tasks.values import has_values
 
 if TYPE_CHECKING:
     from factors.types import Example
@@ -112,9 +111,7 @@ class EndpointModel(PromptSetup):
 
     def open(self, task: Task, machine: Machine, cache: ResourceCache) -> Predictor:
         """Return a model that asks the server; see `Source.open`. In a dry run it can only be billed."""
-        if not (has_labels(task) or has_values(task)):
-            text = f"writes answers, and those to {task.name} are judged by {task.metric}"
-            raise LabelError.of(self.name, text)
+        self.check_task(task, self.name)
         prompt = self.chosen_prompt(task)
         try:
             endpoint = self._endpoint(prompt.chat, cache)

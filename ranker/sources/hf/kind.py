@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -107,8 +108,8 @@ class Checkpoint:
             path=pin(self.path, folder),
             base="" if base is None else pin(checkpoints.adapter_base(folder) or "", base),
         )
-        cache[_FOLDERS, pinned.path] = folder
-        cache[_FOLDERS, pinned.base] = base
+        cache[FOLDERS, pinned.path] = folder
+        cache[FOLDERS, pinned.base] = base
         try:
             labels = tuple(meanings(names, self.mapped).values())
             used = self.label_map or mapped_outputs(self.mapped or {}, names, self.name)
@@ -154,7 +155,7 @@ class Checkpoint:
         head = head_of_files(files)
         task = require_task(task, head.task, head.answers, self.name)
         loaded = head.model_class().load(
-            self._folders(cache)[0],
+            located(self.path, self.options, cache),
             *((task,) if head in OF_TEXTS else ()),
             **self._of_head(head),
             device=machine.device,
@@ -176,38 +177,43 @@ class Checkpoint:
             return {"null_answers": self.options.of(CheckpointOptions).null_answers}
         return {"label_map": self.mapped}
 
-    def _folders(self, cache: ResourceCache) -> tuple[Path, Path | None]:
-        """Return its folder and its base's; each is looked up once, so that all files are of one revision."""
-        allow_pickle = self.options.allow_pickle
-        if (_FOLDERS, self.path) not in cache:
-            cache[_FOLDERS, self.path] = checkpoints.locate(self.path, allow_pickle=allow_pickle)
-        folder: Path = cache[_FOLDERS, self.path]
-        if not self.base:
-            return folder, checkpoints.locate_base(folder, allow_pickle=allow_pickle)
-        if (_FOLDERS, self.base) not in cache:
-            cache[_FOLDERS, self.base] = checkpoints.base_at(self.base, folder, allow_pickle=allow_pickle)
-        return folder, cache[_FOLDERS, self.base]
-
     def _files(self, cache: ResourceCache) -> Files:
         """Return its open files, and close those of the previous checkpoint."""
-        if _FILES not in cache or cache[_FILES][0] != self:
-            if _FILES in cache:
-                cache.pop(_FILES)[1].close()
-            folder, base = self._folders(cache)
-            limits, allow_pickle = self.options.limits, self.options.allow_pickle
-            cache[_FILES] = (
-                self,
-                open_checkpoint_files(folder, base, allow_pickle=allow_pickle, beat=cache.beat, limits=limits),
-            )
-        files: Files = cache[_FILES][1]
-        return files
+        return last_files(self, partial(self._opened, cache), cache)
+
+    def _opened(self, cache: ResourceCache) -> Files:
+        """Open its files, and those of its base."""
+        limits, allow_pickle = self.options.limits, self.options.allow_pickle
+        folder = located(self.path, self.options, cache)
+        if self.base and (FOLDERS, self.base) not in cache:
+            cache[FOLDERS, self.base] = checkpoints.base_at(self.base, folder, allow_pickle=allow_pickle)
+        base = cache[FOLDERS, self.base] if self.base else None
+        return open_checkpoint_files(folder, base, allow_pickle=allow_pickle, beat=cache.beat, limits=limits)
 
 
 if TYPE_CHECKING:
     _can: type[Source] = Checkpoint  # checked by mypy
 
-_FOLDERS, _FILES, _BASES = "folders of checkpoints", "files of a checkpoint", "bases of adapters"
+FOLDERS, _FILES, _BASES = "folders of checkpoints", "files of a checkpoint", "bases of adapters"
 """Cache keys. Only the files of the last checkpoint are cached, so that few are open."""
+
+
+def located(path: str, options: SourceOptions, cache: ResourceCache) -> Path:
+    """Return the folder of a checkpoint; looked up once, so that all files are of one revision."""
+    if (FOLDERS, path) not in cache:
+        cache[FOLDERS, path] = checkpoints.locate(path, allow_pickle=options.allow_pickle)
+    folder: Path = cache[FOLDERS, path]
+    return folder
+
+
+def last_files(whose: object, opened: Callable[[], Files], cache: ResourceCache) -> Files:
+    """Return the open files of a model, and close those of the previous one."""
+    if cache.get(_FILES, (None, None))[0] != whose:
+        if _FILES in cache:
+            cache.pop(_FILES)[1].close()
+        cache[_FILES] = whose, opened()
+    files: Files = cache[_FILES][1]
+    return files
 
 
 def claims(reference: Reference, options: SourceOptions) -> bool:

@@ -9,13 +9,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ranker.errors import LabelError, ModelError, UsageError, check_installed
+from ranker.errors import ModelError, UsageError, check_installed
 from ranker.records import digest
 from ranker.sources.base import Machine, ModelInfo, Needs, ResourceCache, Source, SourceOptions, version
 from ranker.sources.hf import align, checkpoints
 from ranker.sources.hf.files import GGUF, Files, open_checkpoint_files, open_gguf
 from ranker.sources.hf.heads import CAUSAL, Head, writing_head
-from ranker.sources.hf.kind import LIBRARIES, checkpoints_in, pin
+from ranker.sources.hf.kind import FOLDERS, LIBRARIES, checkpoints_in, last_files, located, pin
 from ranker.sources.lm import prompts
 from ranker.sources.lm.answers import parse_answer
 from ranker.sources.lm.members import PromptSetup, listed_labels, setups
@@ -24,7 +24,6 @@ from ranker.sources.lm.prompts import Frame, Prompt
 from ranker.sources.references import Reference
 from ranker.sources.texts import group_labels
 from ranker.tasks.classes import has_labels
-from ranker.tasks.values import has_values
 
 if TYPE_CHECKING:
     from ranker.sources.base import Predictor
@@ -93,7 +92,7 @@ class PromptedModel(PromptSetup):
         except ModelError as error:
             return ModelInfo(self, trouble=str(error))
         pinned = replace(self, path=pin(self.path, folder))
-        cache[_FOLDERS, pinned.path] = folder
+        cache[FOLDERS, pinned.path] = folder
         return ModelInfo(
             pinned,
             self.prompt_labels,
@@ -125,9 +124,7 @@ class PromptedModel(PromptSetup):
         from ranker.sources.lm.scoring import LabelScorer
         from ranker.sources.lm.writing import Writer
 
-        if not (has_labels(task) or has_values(task)):
-            text = f"writes answers, and those to {task.name} are judged by {task.metric}"
-            raise LabelError.of(self.name, text)
+        self.check_task(task, self.name)
         network = self._network(machine, cache)
         prompt = self.chosen_prompt(task)
         words = prompt.words(task)
@@ -212,9 +209,8 @@ class PromptedModel(PromptSetup):
 if TYPE_CHECKING:
     _can: type[Source] = PromptedModel  # checked by mypy
 
-_FOLDERS, _FILES = "folders of language models", "files of a language model"
 _NETWORK, _SCORES = "the last language model", "scores of the last prompt"
-"""Cache keys. Only the last model's files and weights are cached, and scores of words of the last prompt."""
+"""Cache keys. Only the last model's weights are cached, and scores of words of the last prompt."""
 
 
 def claims(reference: Reference, options: SourceOptions) -> bool:
@@ -273,12 +269,8 @@ def _name_of(place: str) -> str:
 
 
 def _located(path: str, options: SourceOptions, cache: ResourceCache) -> Path:
-    """Return the folder of a checkpoint, or the GGUF file; looked up once, so that all files are of one revision."""
-    if (_FOLDERS, path) not in cache:
-        is_file = path.endswith(GGUF)
-        cache[_FOLDERS, path] = Path(path) if is_file else checkpoints.locate(path, allow_pickle=options.allow_pickle)
-    folder: Path = cache[_FOLDERS, path]
-    return folder
+    """Return the folder of a checkpoint, or the GGUF file."""
+    return Path(path) if path.endswith(GGUF) else located(path, options, cache)
 
 
 def _head(folder: Path, options: SourceOptions) -> Head | None:
@@ -292,17 +284,11 @@ def _head(folder: Path, options: SourceOptions) -> Head | None:
 
 def _files(path: str, options: SourceOptions, cache: ResourceCache) -> Files:
     """Return the open files of a language model, and close those of the previous one."""
-    if cache.get(_FILES, ("", None))[0] != path:
-        if _FILES in cache:
-            cache.pop(_FILES)[1].close()
+
+    def opened() -> Files:
         folder = _located(path, options, cache)
         if folder.suffix == GGUF:
-            files = open_gguf(folder, beat=cache.beat)
-        else:
-            base = checkpoints.locate_base(folder, allow_pickle=options.allow_pickle)
-            files = open_checkpoint_files(
-                folder, base, allow_pickle=options.allow_pickle, beat=cache.beat, limits=options.limits
-            )
-        cache[_FILES] = path, files
-    opened: Files = cache[_FILES][1]
-    return opened
+            return open_gguf(folder, beat=cache.beat)
+        return open_checkpoint_files(folder, allow_pickle=options.allow_pickle, beat=cache.beat, limits=options.limits)
+
+    return last_files(path, opened, cache)

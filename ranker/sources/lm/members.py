@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ranker.errors import UsageError, listed
+from ranker.errors import LabelError, UsageError, listed
 from ranker.sources.lm import demonstrations, prompts
 from ranker.sources.lm.answers import Words
 from ranker.sources.lm.demonstrations import Demonstration
 from ranker.sources.lm.options import LMOptions
 from ranker.sources.lm.prompts import Prompt, prompt_of
+from ranker.tasks.classes import has_labels
+from ranker.tasks.values import has_values
 
 if TYPE_CHECKING:
     from ranker.sources.base import SourceOptions
@@ -49,6 +51,11 @@ class PromptSetup:
         """True if the prompt lists the labels of the rows, whatever they are."""
         prompt = self.prompt
         return prompt is not None and not prompt.verbalizers and prompts.lists_labels(prompt)
+
+    def check_task(self, task: Task, name: str) -> None:
+        """Raise a LabelError if no answers to a task can be read from what a model writes."""
+        if not (has_labels(task) or has_values(task)):
+            raise LabelError.of(name, f"writes answers, and those to {task.name} are judged by {task.metric}")
 
     def chosen_prompt(self, task: Task) -> Prompt:
         """Return the prompt, or the first built-in one of a task."""
