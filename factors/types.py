@@ -24,7 +24,7 @@ Output = Literal["margin", "logit", "probability"]
 """Attributed number of a network's answer: the log-odds of a class, its logit, or its probability."""
 
 Norm = Literal["raw", "l1"]
-"""Divisor of an example's scores: nothing, the sum of their magnitudes, or the greatest of these."""
+"""Divisor of an example's scores: nothing, or the sum of their magnitudes."""
 
 SPECIAL = -1
 """Segment and word of a token that belongs to no text: separators, [CLS], padding."""

@@ -203,8 +203,8 @@ class ItemF1(ValueMetric):
         return np.array(rows, dtype=np.float64).reshape(len(rows), 3)
 
     def value(self, means: Floats) -> Floats:
-        """Return (...) F1 of (..., 3) means: see `item_f1_of`."""
-        return item_f1_of(means)
+        """Return (...) F1 of (..., 3) means; 0 where there are no items. See `micro_f1_of`."""
+        return micro_f1_of(means)
 
 
 @dataclass(frozen=True)
@@ -354,12 +354,6 @@ def is_metric(name: str) -> bool:
         (True, True, False)
     """
     return name.casefold() in METRICS or name.casefold().startswith(f"{F1}:")
-
-
-def item_f1_of(means: Floats) -> Floats:
-    """Return (...) F1 of (..., 3) means of right, answered and true items; 0 where there are none."""
-    right, predicted, true = np.moveaxis(np.asarray(means), -1, 0)
-    return _ratio(2 * right, predicted + true)
 
 
 def macro_f1_of(means: Floats) -> Floats:

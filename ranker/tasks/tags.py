@@ -13,7 +13,7 @@ import numpy as np
 
 from factors.types import Floats
 from ranker.errors import Assumption, UnknownName, check_installed
-from ranker.tasks.metrics import ItemF1, Metric, ValueMetric, item_f1_of
+from ranker.tasks.metrics import ItemF1, Metric, ValueMetric, micro_f1_of
 from ranker.tasks.names import spelled
 from ranker.tasks.values import ValueAnswers, ValueTask
 
@@ -225,8 +225,8 @@ class ModeF1(ValueMetric):
         return rows
 
     def value(self, means: Floats) -> Floats:
-        """Return (...) F1 of (..., 3) means: see `item_f1_of`."""
-        return item_f1_of(means)
+        """Return (...) F1 of (..., 3) means; 0 where there are no spans. See `micro_f1_of`."""
+        return micro_f1_of(means)
 
 
 def _nervaluate(mode: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
