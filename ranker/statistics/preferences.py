@@ -444,7 +444,7 @@ def _rates(preferences: Preferences, coefficients: Floats) -> Floats:
         return rates
     first, second = preferences.first[judged], preferences.second[judged]
     verdicts = np.nan_to_num(preferences.verdicts[:, judged])
-    codes, places = np.unique(np.minimum(first, second) * models + np.maximum(first, second), return_inverse=True)
+    codes, places = np.unique(preferences.pair_codes[judged], return_inverse=True)
     turned = first > second
     counts = np.bincount(places)
     size = max(CHUNK // len(first), 1)

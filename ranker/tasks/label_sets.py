@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 
 from factors.types import Bools, Floats
-from ranker.errors import Assumption, UnknownName, UsageError, find_repeat
+from ranker.errors import Assumption, UnknownName, UsageError, find_repeat, listed
 from ranker.tasks.metrics import F1, Metric, ValueMetric, Values, f1_of, macro_f1_of, micro_f1_of, weighted_f1_of
 from ranker.tasks.names import NameIndex, spelled
 from ranker.tasks.values import ValueAnswers, ValueTask
@@ -207,7 +207,7 @@ class LabelSetTask(ValueTask):
             (strange, "No row has these labels, which are wrong wherever they are answered"),
             (idle, "No model answers with these labels"),
         )
-        return tuple(Assumption(f"{opening}: {_few(labels)}.") for labels, opening in openings if labels)
+        return tuple(Assumption(f"{opening}: {listed(labels, MOST_NAMED)}.") for labels, opening in openings if labels)
 
     def identity(self) -> Mapping[str, Any]:
         """Return the name, and how cells and probabilities are read."""
@@ -267,11 +267,6 @@ def _probability(name: object, value: object) -> float:
     if isinstance(value, (bool, int, float)) and 0 <= value <= 1:
         return float(value)
     raise ValueError(f"the label {str(name)[:50]!r} needs 0, 1 or a probability (got {str(value)[:50]!r})")
-
-
-def _few(labels: Sequence[str]) -> str:
-    count = f" and {len(labels) - MOST_NAMED:,} more" if len(labels) > MOST_NAMED else ""
-    return f"{', '.join(labels[:MOST_NAMED])}{count}"
 
 
 def _labels_of(targets: Sequence[Any]) -> tuple[str, ...]:

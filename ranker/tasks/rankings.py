@@ -14,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 
 from factors.types import Floats, Ints
-from ranker.errors import Assumption, UnknownName, UsageError, check_installed
+from ranker.errors import Assumption, UnknownName, UsageError, check_installed, listed
 from ranker.tasks.base import MISSING, NO_ANSWER, Predictions
 from ranker.tasks.metrics import Metric
 from ranker.tasks.values import ValueAnswers, ValueTask
@@ -250,16 +250,13 @@ class RankingTask(ValueTask):
         most = sorted((name for name, share in shares.items() if share), key=lambda name: -shares[name])
         if not most:
             return ()
-        listed_models = ", ".join(f"{name} {100 * shares[name]:.0f} %" for name in most[:MOST_NAMED])
-        others_count = f" and {len(most) - MOST_NAMED} more" if len(most) > MOST_NAMED else ""
+        models = listed((f"{name} {100 * shares[name]:.0f} %" for name in most), MOST_NAMED)
         fate = (
             "They are left out"
             if self._parts["judged"]
             else f"They count as not relevant; `{self.score}:judged` leaves them out"
         )
-        return (
-            Assumption(f"Nobody judged these of the first {depth} documents: {listed_models}{others_count}. {fate}."),
-        )
+        return (Assumption(f"Nobody judged these of the first {depth} documents: {models}. {fate}."),)
 
 
 MOST_NAMED = 5
