@@ -21,7 +21,7 @@ models, Kay et al. 2025 and Okanovic et al. 2025 by other losses. Axis letters a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 
@@ -68,9 +68,6 @@ def next_rows(beliefs: Beliefs, count: int = 1, goal: Goal = "order", closed: Se
     Args:
         closed: rows to leave out, beside those that were answered.
 
-    Raises:
-        ValueError: a goal that is none.
-
     Example:
         >>> from ranker.statistics.vote import believe
         >>> from ranker.statistics.patterns import fold
@@ -79,8 +76,6 @@ def next_rows(beliefs: Beliefs, count: int = 1, goal: Goal = "order", closed: Se
         >>> next_rows(believe(fold(predicted, 2), none, none)).tolist()  # the first row on which they differ
         [2]
     """
-    if goal not in get_args(Goal):
-        raise ValueError(f"goal must be one of {', '.join(get_args(Goal))} (got {goal!r})")
     open_ = beliefs.patterns.pattern_of_row >= 0
     open_[[*beliefs.readings.rows.tolist(), *closed]] = False
     left = np.bincount(beliefs.patterns.pattern_of_row[open_], minlength=len(beliefs.patterns.counts))[

@@ -200,9 +200,3 @@ def test_where_all_models_predict_the_same_the_first_row_is_asked():
 def test_nothing_is_left_to_ask():
     """All rows have an answer."""
     assert next_rows(believe(fold(np.array([[0, 1], [1, 1]]), 2), np.arange(2), np.array([0, 1]))).tolist() == []
-
-
-def test_a_goal_that_is_none_is_refused():
-    """One line says which there are."""
-    with pytest.raises(ValueError, match="goal must be one of order, best"):
-        next_rows(believe(fold(np.array([[0, 1], [1, 1]]), 2), NONE, NONE), goal="worst")
