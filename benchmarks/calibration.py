@@ -104,19 +104,6 @@ SURE = (0.8, 0.95)
 SEEN = 0.002
 """A class with a smaller share of the pairs is left out; it holds too few to say anything."""
 
-READING = """## Why some classes are off
-
-A probability is right *on average over the kinds of models that the prior expects*, and one suite is one kind. Where
-models are nearly nested (steps of one training, as in hans-sub-mini), a single disagreement says more than the prior
-grants it, and middling probabilities are too careful; where all are nearly equally good (10 points or less), most
-pairs have hardly an order to find, ten rows show one by luck, and high probabilities are too bold. A MiniLM suite of
-before, all eight within 4 points of each other on HANS-CON, had 56 % right of the pairs given 80 to 90 %. **If you know
-that your candidates are close, take 80 % for 55 to 75 %, or label more.**
-
-P(best) of a single suite is about a single best model, and cannot be right on average: it is too low where that one is
-far ahead, and too high where several are level.
-"""
-
 
 @dataclass(frozen=True)
 class Judgement:
@@ -300,8 +287,6 @@ def report(rankings: Sequence[Ranking], probe: int, repeats: int, seed: int) -> 
     yield ""
     for ranking in rankings:
         yield from of_suite(ranking, probe, repeats, np.random.default_rng(seed))
-    if rankings:
-        yield from READING.splitlines()
 
 
 def main() -> None:

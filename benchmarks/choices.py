@@ -5,8 +5,7 @@
 
 Files are those of `benchmarks.sequential` (labels), of `benchmarks.anchors` (answers that are compared) and of
 `benchmarks.judges`. For each replicate a suite of eight models and a pool of 300 rows are drawn; K rows are random, or
-picked as `label` picks them. Truth is the mean outcome on all rows of the file. "Next: take" is the rule before there
-was one verb: P(within a point) of .9 or more, or a forecast that the rows left would not do.
+picked as `label` picks them. Truth is the mean outcome on all rows of the file.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from benchmarks.sequential import World
 from factors.types import Floats
 from ranker.commands.options import PATH
 from ranker.numbers import percent
-from ranker.results.choice import LOST, LOST_IN_SESSION, SURE, choose
+from ranker.results.choice import LOST, LOST_IN_SESSION, choose
 from ranker.statistics import likeness, rows, vote
 from ranker.statistics.acquisition import next_rows
 from ranker.statistics.draws import NEAR, Draws
@@ -60,7 +59,6 @@ class Said:
         beats: P(the leader is better than each).
         equal: P(each is within a point of the leader).
         lost: what is lost by each.
-        hopeless: whether further labels are forecast not to do.
     """
 
     kind: str
@@ -70,12 +68,11 @@ class Said:
     beats: list[float]
     equal: list[float]
     lost: list[float]
-    hopeless: bool
 
 
 def said(kind: str, labels: int, belief: Draws, truth: Floats) -> Said:
     """Return what a belief says, and the truth."""
-    order, leader, forecast = belief.order, belief.leader, belief.forecast(SURE)
+    order, leader = belief.order, belief.leader
     return Said(
         kind,
         labels,
@@ -84,7 +81,6 @@ def said(kind: str, labels: int, belief: Draws, truth: Floats) -> Said:
         beats=belief.beats()[leader][order].tolist(),
         equal=belief.equal(leader)[order].tolist(),
         lost=(truth.max() - truth[order]).tolist(),
-        hopeless=forecast is not None and forecast.low is None,
     )
 
 
@@ -180,14 +176,11 @@ def tables(file: Path, lost: float | None) -> None:
         beliefs = [belief for belief in lines_read if belief.kind == kind]
         limit = lost or (LOST_IN_SESSION if kind in (REFERENCES_PICKED, MARKS_JUDGES) else LOST)
         verbs = [*verdicts(beliefs, limit)]
-        former = [belief.near >= SURE or belief.hopeless for belief in beliefs]
-        by_former = [belief.lost[0] for belief, advised in zip(beliefs, former, strict=True) if advised]
         lines.append([kind])
         for verb in ("take", "any"):
             losses = [loss for said_verb, of_models in verbs if said_verb == verb for loss in of_models]
             lines[-1] += cells([said_verb == verb for said_verb, _ in verbs], losses)
-        lines[-1] += cells(former, by_former)
-    head = [f"{verb}{ends}" for verb in ("take", "any", "before") for ends in (", %", ": within a point, %", ": lost")]
+    head = [f"{verb}{ends}" for verb in ("take", "any") for ends in (", %", ": within a point, %", ": lost")]
     click.echo(table(["known", *head], lines))
 
 

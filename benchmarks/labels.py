@@ -31,7 +31,7 @@ from ranker.runtime.runtime import Runtime
 from ranker.runtime.store import Store
 from ranker.sources import suites
 from ranker.statistics import engine
-from ranker.statistics.label_free import dawid_skene
+from ranker.statistics.draws import Draws
 from ranker.statistics.methods import BUILTIN
 from ranker.statistics.pool import Pool, Targets, possible
 
@@ -70,59 +70,9 @@ def vote_of_models(pool: Pool, labels: Ints, places: Ints) -> Floats:
     return VOTE.estimate(pool, targets_of(pool, labels), places[None])[:, 0]
 
 
-def kernel(pool: Pool, labels: Ints, places: Ints, width: float = 0.3, votes: bool = False) -> Floats:
-    """Return a kernel-weighted mean of the labels of rows on which the models agree, toward even odds or the votes."""
-    models, size, classes = pool.probs.shape
-    points = pool.probs.transpose(1, 0, 2).reshape(size, -1)
-    distance = ((points[:, None] - points[places]) ** 2).mean(axis=2)
-    sample = np.linspace(0, size - 1, min(size, 100)).astype(int)
-    distances = ((points[sample, None] - points[sample]) ** 2).mean(axis=2)
-    near = np.exp(-distance / (width * distances.mean() or 1.0))
-    predicted = np.eye(classes)[pool.predicted]
-    prior = predicted.mean(axis=0) if votes else np.full((size, classes), 1 / classes)
-    label = (prior + near @ np.eye(classes)[labels[places]]) / (1 + near.sum(axis=1, keepdims=True))
-    return np.asarray((predicted * label).sum(axis=2).mean(axis=1))
-
-
-def kernel_and_votes(pool: Pool, labels: Ints, places: Ints) -> Floats:
-    """Return the same, with the suite's votes as the prior."""
-    return kernel(pool, labels, places, votes=True)
-
-
-def difference(pool: Pool, labels: Ints, places: Ints) -> Floats:
-    """Prediction-powered: mean confidence on the pool, corrected by what it is off by on the labelled rows."""
-    sure = pool.probs.max(axis=2)
-    return np.asarray(sure.mean(axis=1) + accuracy(pool, labels, places) - sure[:, places].mean(axis=1))
-
-
-def logistic(pool: Pool, labels: Ints, places: Ints, ridge: float = 0.1, steps: int = 15) -> Floats:
-    """Ridge-logistic regression of a binary label on the models' probabilities, with an intercept."""
-    x = np.column_stack([pool.probs[:, :, 1].T - 0.5, np.full(pool.probs.shape[1], 0.3)])
-    weights = np.zeros(x.shape[1])
-    inputs, targets = x[places], labels[places]
-    for _ in range(steps):
-        p = 1 / (1 + np.exp(-inputs @ weights))
-        curve = (inputs.T * (p * (1 - p))) @ inputs + ridge * np.eye(len(weights))
-        weights -= np.linalg.solve(curve, inputs.T @ (p - targets) + ridge * weights)
-    positive = 1 / (1 + np.exp(-x @ weights))
-    return np.asarray(np.where(pool.predicted == 1, positive, 1 - positive).mean(axis=1))
-
-
-def dawid_skene_told(pool: Pool, labels: Ints, places: Ints) -> Floats:
-    """Dawid and Skene, and the sign that the labels ask for: where ACC and it disagree, it is turned round."""
-    estimates, accuracies = dawid_skene(pool), accuracy(pool, labels, places)
-    agreed = ((estimates - estimates.mean()) * (accuracies - accuracies.mean())).sum()
-    return estimates if agreed >= 0 else -estimates
-
-
 ESTIMATORS: Mapping[str, Estimator] = {
     "ACC": accuracy,
     "SURROGATE": vote_of_models,
-    "logistic": logistic,
-    "kernel": kernel,
-    "kernel + votes": kernel_and_votes,
-    "difference": difference,
-    "Dawid-Skene": dawid_skene_told,
 }
 
 
@@ -175,8 +125,7 @@ def replicate(
     for rule, picked in {"random": rng.permutation(len(labels)), "asked for": picked_rows}.items():
         for k in SIZES:
             for name, estimator in ESTIMATORS.items():
-                if name in ("ACC", "SURROGATE") or rule == "random":
-                    results[rule, name, k] = pairwise_accuracy(estimator(pool, labels, picked[:k]), truth)
+                results[rule, name, k] = pairwise_accuracy(estimator(pool, labels, picked[:k]), truth)
     none = np.zeros((1, 0), dtype=np.int64)
     for method in possible([method for method in BUILTIN if method.kind == "label-free"], pool, labels):
         results["none", method.name, 0] = pairwise_accuracy(method.estimate(pool, targets, none)[:, 0], truth)
@@ -192,8 +141,20 @@ def measure(case: DomainCase, replicates: int, size: int, models: int | None) ->
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Return a Markdown table; the first column is text, the others are numbers."""
-    lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+    return "\n".join(map(line, [head, ["---", *["---:"] * (len(head) - 1)], *rows]))
+
+
+def line(cells: Sequence[str]) -> str:
+    """Return a line of a Markdown table."""
+    return f"| {' | '.join(cells)} |"
+
+
+def judged(belief: Draws, truth: Floats) -> Floats:
+    """Return the share of pairs in true order and the regret, in per cent, and the log loss of the pairs."""
+    ordered, pairs = np.argsort(-truth), np.triu_indices(len(truth), 1)
+    stated = np.clip(belief.beats()[np.ix_(ordered, ordered)][pairs], 0.01, 1)
+    regret = 100 * (truth.max() - truth[belief.score.argmax()])
+    return np.array([100 * pairwise_accuracy(belief.score, truth), regret, -np.log(stated).mean()])
 
 
 @click.group()

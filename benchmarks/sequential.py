@@ -41,7 +41,7 @@ from ranker.statistics.engine import pairs
 from ranker.statistics.patterns import Patterns, fold
 from ranker.statistics.pool import Pool
 from ranker.statistics.rows import RowEvidence
-from ranker.statistics.vote import LABEL_NOISE, Beliefs, VoteEvidence, believe
+from ranker.statistics.vote import Beliefs, VoteEvidence, believe
 
 SIZES = (1, 2, 3, 5, 10, 12, 20, 50, 100)
 """Numbers of labels at which is said what was found."""
@@ -187,7 +187,7 @@ def accuracy(world: World, sizes: Sequence[int]) -> Iterator[MethodEstimate]:
         yield MethodEstimate(score, better, leader, float(near[leader]))
 
 
-def vote_by(rule: Goal | Literal["random"], label_noise: float = LABEL_NOISE) -> Method:
+def vote_by(rule: Goal | Literal["random"]) -> Method:
     """Return the method of a vote by Monte Carlo, on random rows, or on rows chosen one by one."""
 
     def method(world: World, sizes: Sequence[int]) -> Iterator[MethodEstimate]:
@@ -196,7 +196,7 @@ def vote_by(rule: Goal | Literal["random"], label_noise: float = LABEL_NOISE) ->
         for size in range(max(sizes) + 1):
             if size in sizes or rule != "random":
                 labels = world.labels[rows[:size]]
-                beliefs = believe(patterns, rows[:size], labels, label_noise)
+                beliefs = believe(patterns, rows[:size], labels)
                 if size in sizes:
                     yield said_by(beliefs, labels)
                 if rule != "random" and size < max(sizes):
@@ -217,18 +217,13 @@ def vote_by_batch(rule: Goal) -> Method:
     return method
 
 
-def within_margin(beliefs: Beliefs) -> float:
-    """Return P(the leader is within the margin of the best)."""
-    return vote.draw(VoteEvidence(beliefs), beliefs.rng(1)).within(MARGIN)
-
-
 def said_by(beliefs: Beliefs, labels: Ints) -> MethodEstimate:
     """Scores, probabilities, how sure it is that the leader is near the best, and how unequal the labels are."""
     return MethodEstimate(
         beliefs.score,
         of_pairs(beliefs.better),
         int(beliefs.score.argmax()),
-        within_margin(beliefs),
+        vote.draw(VoteEvidence(beliefs), beliefs.rng(1)).within(MARGIN),
         len(labels) - int(np.bincount(labels).max(initial=0)),
     )
 
@@ -267,7 +262,6 @@ METHODS: Mapping[str, Method] = {
     "vote, random rows": vote_by("random"),
     "vote, sequential": vote_by("order"),
     "vote, sequential, for the best": vote_by("best"),
-    "vote, sequential, no noise": vote_by("order", 0.0),
     "vote, all at once": vote_by_batch("order"),
     "vote, all at once, for the best": vote_by_batch("best"),
     "ModelPicker": by_labels(ModelPicker),
@@ -321,7 +315,6 @@ def beside(file: Path, home: Path, output: Path) -> None:
 @click.option("--method", "names", type=click.Choice(list(METHODS)), multiple=True, help="[default: all]")
 @click.option("--replicates", default=20, show_default=True)
 @click.option("--labels", default=20, show_default=True, help="The most that are shown.")
-@click.option("--every", is_flag=True, help="Say what was found after each label.")
 @click.option("--models", default=8, show_default=True)
 @click.option("--pool", "rows", default=300, show_default=True)
 @click.option("--voters", "kinds", type=click.Choice(VOTERS), multiple=True, default=("none",), show_default=True)
@@ -332,7 +325,6 @@ def run(
     names: Sequence[str],
     replicates: int,
     labels: int,
-    every: bool,
     models: int,
     rows: int,
     kinds: Sequence[str],
@@ -345,9 +337,7 @@ def run(
             for file, kind in product(files, kinds):
                 world = drawn(file, replicate, models, rows, kind, trusted)
                 beside = "" if kind == "none" else f", voters: {kind}{', trusted' if trusted else ''}"
-                sizes = [
-                    size for size in (range(labels + 1) if every else SIZES) if size <= min(labels, len(world.labels))
-                ]
+                sizes = [size for size in SIZES if size <= min(labels, len(world.labels))]
                 for name in names or METHODS:
                     if (file.stem, replicate, name + beside) not in done:
                         estimates = METHODS[name](world, sizes)
@@ -366,7 +356,7 @@ def judge(truth: Floats, size: int, estimate: MethodEstimate) -> dict[str, Any]:
     stated = np.where(lead > 0, estimate.given, 1 - estimate.given)[apart]  # what the better one was given
     summary = {
         "labels": size,
-        "pairs": pairwise_accuracy(estimate.score[None].T[np.argsort(-truth)][:, 0], np.sort(truth)[::-1]),
+        "pairs": pairwise_accuracy(estimate.score, truth),
         "regret": float(truth.max() - truth[estimate.best]),
         "gap": float(np.diff(np.sort(truth)[-2:])[0]),
         "given": np.round(stated, 4).tolist(),
@@ -442,7 +432,7 @@ def stopped(files: Sequence[Path]) -> None:
         ends = [next((k for k, sure in enumerate(run["within"]) if sure >= level), None) for run in runs]
         right = [run["regret"][k] <= MARGIN + 1e-9 for run, k in zip(runs, ends, strict=True) if k is not None]
         cells = [f"{np.mean(right):.1%} ({np.std(right) / np.sqrt(max(len(right), 1)):.1%})" if right else ""]
-        for low, high in zip(GAPS, GAPS[1:], strict=False):
+        for low, high in pairwise(GAPS):
             near = [
                 run["regret"][k] <= MARGIN + 1e-9
                 for run, k in zip(runs, ends, strict=True)
@@ -454,7 +444,7 @@ def stopped(files: Sequence[Path]) -> None:
         cells.append(f"{np.mean(led):.0%}" if led else "")
         numbers = [k for k in ends if k is not None]
         rows.append([f"{level:.3f}", *cells, f"{np.median(numbers):.0f}" if numbers else ""])
-    head = ["P", "right", *(f"gap {100 * a:.0f} to {100 * b:.0f}" for a, b in zip(GAPS, GAPS[1:], strict=False))]
+    head = ["P", "right", *(f"gap {100 * a:.0f} to {100 * b:.0f}" for a, b in pairwise(GAPS))]
     click.echo(table([*head, *(f"by {size}" for size in (20, 50, 100)), "gap 5 or more, by 50", "median"], rows))
     alarms = np.mean([max(run["behind"], default=0.0) >= stopping.BEHIND for run in runs])
     click.echo(f"\nAlarms: {alarms:.1%} of the runs.\n")
@@ -493,23 +483,28 @@ def stopped_by(name: str, runs: Sequence[Mapping[str, Any]], ends: Sequence[int 
     ]
 
 
+Found = Mapping[tuple[str, int, str], Sequence[dict[str, Any]]]
+"""Set, replicate and method -> a line of `judge` for each number of labels."""
+
+
+def complete_replicates(files: Iterable[Path]) -> tuple[Found, list[str], list[tuple[str, int]]]:
+    """Return what was found, the methods, and the replicates of sets that every method has."""
+    results = {(row["set"], row["replicate"], row["method"]): row["found"] for row in lines(files)}
+    methods = list(dict.fromkeys(method for _, _, method in results))
+    replicates = dict.fromkeys(key[:2] for key in results)
+    return results, methods, [key for key in replicates if all((*key, method) in results for method in methods)]
+
+
 @main.command()
 @click.argument("files", type=PATH, nargs=-1, required=True)
 @click.option("--by-set", is_flag=True)
 def tables(files: Sequence[Path], by_set: bool) -> None:
     """Print what was found: only replicates that every method has, so that differences are paired."""
-    results = {(row["set"], row["replicate"], row["method"]): row["found"] for row in lines(files)}
-    methods = list(dict.fromkeys(method for _, _, method in results))
-    complete = [
-        key for key in dict.fromkeys(key[:2] for key in results) if all((*key, method) in results for method in methods)
-    ]
+    results, methods, complete = complete_replicates(files)
     sets = sorted({name for name, _ in complete})
-    sizes = [row["labels"] for row in results[*complete[0], methods[0]] if row["labels"] in SIZES]
+    sizes = [row["labels"] for row in results[*complete[0], methods[0]]]
     click.echo(f"{len(sets)} sets, {len(complete)} replicates in all; pairwise accuracy (standard error) / regret\n")
-    rows = []
-    for method in methods:
-        cells = [f"{mean_of(results, complete, method, size)}" for size in sizes]
-        rows.append([method, *cells])
+    rows = [[method, *(mean_of(results, complete, method, size) for size in sizes)] for method in methods]
     click.echo(table(["", *(f"K = {size}" for size in sizes)], rows))
     if by_set:
         for size in (3, 10):
@@ -530,7 +525,7 @@ def tables(files: Sequence[Path], by_set: bool) -> None:
         for size in sizes:
             stated = np.concatenate([at(results[*key, method], size)["given"] for key in complete])
             rows.append([f"{method}, K = {size}", *kept_word(stated)])
-    ends = [f"{100 * a:.0f} to {100 * min(b, 1):.0f}" for a, b in zip(CLASSES, CLASSES[1:], strict=False)]
+    ends = [f"{100 * a:.0f} to {100 * min(b, 1):.0f}" for a, b in pairwise(CLASSES)]
     click.echo(table(["", *ends, "80 or more", "log loss"], rows))
 
 
@@ -539,11 +534,7 @@ def tables(files: Sequence[Path], by_set: bool) -> None:
 @click.option("--size", "sizes", type=int, multiple=True, default=(10, 12, 20), show_default=True)
 def winners(files: Sequence[Path], sizes: Sequence[int]) -> None:
     """Print how good the model said to be best is, for methods that state P(within the margin); sets count alike."""
-    results = {(row["set"], row["replicate"], row["method"]): row["found"] for row in lines(files)}
-    methods = list(dict.fromkeys(method for _, _, method in results))
-    complete = [
-        key for key in dict.fromkeys(key[:2] for key in results) if all((*key, method) in results for method in methods)
-    ]
+    results, methods, complete = complete_replicates(files)
     rows = []
     for method in methods:
         for size in sizes:
@@ -569,7 +560,7 @@ def at(rows: Sequence[dict[str, Any]], size: int) -> dict[str, Any]:
     return next(row for row in rows if row["labels"] == size)
 
 
-def mean_of(results: Mapping[Any, Any], keys: Sequence[tuple[str, int]], method: str, size: int) -> str:
+def mean_of(results: Found, keys: Sequence[tuple[str, int]], method: str, size: int) -> str:
     """Means over sets, each of which counts alike, with the standard error over replicates; and the regret."""
     by_set = defaultdict(list)
     for key in keys:

@@ -4,7 +4,7 @@
 
 Files are those of `benchmarks.anchors`. One system of each file, by its place in the true order, is not ranked. For
 each replicate eight others and a pool of 300 rows are drawn, the same for each way of reading it: not at all, as a
-reference that may be wrong, and as one that is trusted. Printed are pairs in their true order / log loss / regret.
+reference that may be wrong, and as one that is trusted. Printed are pairs in their true order / regret.
 """
 
 from __future__ import annotations
@@ -47,20 +47,18 @@ def drawn(file: Path, place: float, replicate: int) -> tuple[Floats, Floats, Flo
     return alike, outcomes[np.ix_(suite, pool)], truth[suite], rng.permutation(len(pool))
 
 
-def judged(file: Path, place: float, replicates: int) -> Iterator[tuple[str, str, int, float, float, float]]:
-    """Yield how it is read, how rows are drawn, their number, pairs, log loss and regret, for each replicate."""
+def judged(file: Path, place: float, replicates: int) -> Iterator[tuple[str, str, int, float, float]]:
+    """Yield how it is read, how rows are drawn, their number, pairs and regret, for each replicate."""
     for replicate in range(replicates):
         alike, outcomes, truth, shuffled = drawn(file, place, replicate)
         models = Anchors(alike[:, :-1])
-        first, second = np.nonzero(truth[:, None] > truth)
         for kind, rows in (("random", shuffled), ("chosen", choose_rows(models, max(SIZES)))):
             for name, trusted in READ.items():
                 anchors = models if trusted is None else Anchors(alike, trusted=trusted)
                 for size in SIZES:
                     posterior = infer_differences(anchors, outcomes[:, rows[:size]], rows[:size])
                     regret = float(truth.max() - truth[posterior.score.argmax()])
-                    log_loss = -np.log(np.maximum(posterior.beats()[first, second], 1e-9)).mean()
-                    yield name, kind, size, pairwise_accuracy(posterior.score, truth), float(log_loss), regret
+                    yield name, kind, size, pairwise_accuracy(posterior.score, truth), regret
 
 
 @click.command()
@@ -76,7 +74,7 @@ def main(files: Sequence[Path], replicates: int) -> None:
                 cells = []
                 for size in SIZES:
                     means = np.mean([line[3:] for line in measured if line[:3] == (name, kind, size)], axis=0)
-                    cells.append(f"{percent(means[0])} / {means[1]:.3f} / {percent(means[2])}")
+                    cells.append(" / ".join(map(percent, means)))
                 lines.append([f"{name}, {kind} rows", *cells])
         click.echo(f"The reference: {place}\n\n{table(['', *(f'K = {size}' for size in SIZES)], lines)}\n")
 

@@ -10,7 +10,7 @@ from benchmarks.choices import Said, cells, main, verdicts
 
 def of_two(near, shortfall, beats, lost):
     """Write the sentences about two models."""
-    return Said("labels", 5, near, [shortfall, shortfall], [0.5, beats], [1.0, 0.0], lost, False)
+    return Said("labels", 5, near, [shortfall, shortfall], [0.5, beats], [1.0, 0.0], lost)
 
 
 def test_verbs_come_with_what_their_models_lose():
