@@ -137,7 +137,7 @@ class Libraries:
         logits = self.model(input_ids=ids, attention_mask=torch.ones_like(ids), **extra).logits
         return logits[:, 1] - logits[:, 0]  # type: ignore[no-any-return]
 
-    def captum(self, example: Example, steps: int = STEPS) -> Floats:
+    def captum(self, example: Example) -> Floats:
         """Return (T,) integrated gradients."""
         from captum.attr import LayerIntegratedGradients
 
@@ -149,7 +149,7 @@ class Libraries:
             ids,
             baselines=torch.full_like(ids, self.tokenizer.mask_token_id),
             additional_forward_args=(types,),
-            n_steps=steps,
+            n_steps=STEPS,
         )
         return np.asarray(scores.sum(dim=-1)[0].double().detach().cpu())
 

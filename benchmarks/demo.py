@@ -13,23 +13,16 @@ import ctypes
 import multiprocessing
 import os
 import resource
-import subprocess
 import sys
 import tempfile
-import time
-from contextlib import suppress
-from pathlib import Path
 
-COMMAND = (sys.executable, "-m", "ranker", "--ood", "hans-sub", "--probe", "10", "--quiet")
+from benchmarks.start import RANK, SUBREAPER, cost
+
+COMMAND = (*RANK, "--ood", "hans-sub", "--probe", "10", "--quiet")
 
 ONE_PROCESS = ("--no-isolate", "--workers", "1")
 ONE_GUEST = ("--isolate", "--workers", "1")
 """The same work in one process, and in a guest after the other; both on one thread."""
-
-SUBREAPER = 36
-"""Of Linux's prctl: what a process leaves behind becomes this one's child, and its time is counted here."""
-
-ORPHANS = Path(f"/proc/self/task/{os.getpid()}/children")
 
 
 def spin() -> None:
@@ -38,36 +31,28 @@ def spin() -> None:
         pass
 
 
-def cost(*options: str, threads: int | None = None) -> tuple[float, float]:
+def demo(*options: str, threads: int | None = None) -> tuple[float, float]:
     """Seconds of processor time of a cold demo with all its processes, and seconds on the clock."""
     environment = os.environ | ({} if threads is None else {"OMP_NUM_THREADS": str(threads)})
     with tempfile.TemporaryDirectory() as store:
-        orphans, before, began = ORPHANS.read_text().split(), os.times(), time.perf_counter()
-        subprocess.run([*COMMAND, *options, "--store", store], check=True, stdout=subprocess.DEVNULL, env=environment)
-        wall = time.perf_counter() - began
-        for pid in set(ORPHANS.read_text().split()) - {*orphans}:
-            with suppress(ChildProcessError):
-                os.waitpid(int(pid), 0)
-        after = os.times()
-    used = after.children_user - before.children_user + after.children_system - before.children_system
-    return used, wall
+        return cost([*COMMAND, *options, "--store", store], environment=environment)[:2]
 
 
 def main() -> None:
     """Measure, and print a line each."""
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 1
     ctypes.CDLL(None).prctl(SUBREAPER, 1, 0, 0, 0)
-    alone, wall = cost()
+    alone, wall = demo()
     largest = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
     print(f"alone: {alone:.0f} s of processor time, {wall:.0f} s on the clock, {os.cpu_count()} cores")
     print(f"memory of its largest process: {largest:.0f} MiB")
-    in_process, guest = (min(cost(*options, threads=1)[0] for _ in range(2)) for options in (ONE_PROCESS, ONE_GUEST))
+    in_process, guest = (min(demo(*options, threads=1)[0] for _ in range(2)) for options in (ONE_PROCESS, ONE_GUEST))
     print(f"one process: {in_process:.0f} s, a guest after the other: {guest:.0f} s, {guest / in_process:.3f} times")
     spinners = [multiprocessing.get_context("spawn").Process(target=spin, daemon=True) for _ in range(count)]
     for spinner in spinners:
         spinner.start()
     try:
-        beside, wall = cost()
+        beside, wall = demo()
     finally:
         for spinner in spinners:
             spinner.kill()

@@ -19,7 +19,7 @@ import click
 import numpy as np
 from scipy.special import ndtri
 
-from benchmarks.anchors import AnswerWorld, drawn
+from benchmarks.anchors import BINS, AnswerWorld, drawn
 from benchmarks.labels import pairwise_accuracy, table
 from factors.types import Floats
 from ranker.commands.options import PATH
@@ -34,9 +34,6 @@ MODELS, FAMILY, ROWS, CORRELATION = 10, 6, 300, 0.7
 
 WRONG, SAME_WRONG = 6, 0.9
 """Number of wrong answers to a row, and the share of a family's wrong answers that are its usual one."""
-
-STATED = ((0.5, 0.75), (0.75, 0.9), (0.9, 0.97), (0.97, 1.01))
-"""Bins of the probability of the likelier model of a pair."""
 
 
 @dataclass(frozen=True)
@@ -88,16 +85,20 @@ def judge(world: AnswerWorld, anchors: Anchors, size: int, chosen: bool) -> Judg
     return Judged(pairwise_accuracy(posterior.score, world.truth), posterior.beats()[first, second])
 
 
+def chances_of(judged: Sequence[Judged]) -> Floats:
+    """Return the probabilities of the true orders of all pairs."""
+    return np.concatenate([suite.chances for suite in judged])
+
+
 def log_loss(judged: Sequence[Judged]) -> float:
     """Return the mean log loss of all pairs."""
-    return float(-np.log(np.maximum(np.concatenate([suite.chances for suite in judged]), 1e-9)).mean())
+    return float(-np.log(np.maximum(chances_of(judged), 1e-9)).mean())
 
 
-def kept_word(judged: Sequence[Judged]) -> str:
-    """Return the shares of pairs that are right, in per cent, by what they were given."""
-    chances = np.concatenate([suite.chances for suite in judged])
+def kept_word(chances: Floats) -> str:
+    """Return the shares of pairs that are right, in per cent, by the probability of the likelier model."""
     stated = np.maximum(chances, 1 - chances)
-    right = [chances[(stated >= low) & (stated < high)] > 0.5 for low, high in STATED]
+    right = [chances[(stated >= low) & (stated < high)] > 0.5 for low, high in BINS]
     return ", ".join(f"{100 * pairs.mean():.0f}" if len(pairs) else "" for pairs in right)
 
 
@@ -116,7 +117,10 @@ def compare(worlds: Mapping[str, Sequence[AnswerWorld]], chosen: bool) -> str:
     lines = [[name, *(cell(judged[name, size, False], judged[name, size, True]) for size in SIZES)] for name in worlds]
     lines.append(["all", *(cell(*with_each_prior[size]) for size in SIZES)])
     lines.append(
-        ["given 50 to 75, to 90, to 97, more: right", *(" -> ".join(map(kept_word, with_each_prior[s])) for s in SIZES)]
+        [
+            "given 50 to 75, to 90, to 97, more: right",
+            *(" -> ".join(kept_word(chances_of(judged)) for judged in with_each_prior[s]) for s in SIZES),
+        ]
     )
     return table(["", *(f"K = {size}" for size in SIZES)], lines)
 

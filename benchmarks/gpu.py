@@ -24,7 +24,7 @@ import torch
 
 from benchmarks.attributions import checkpoint
 from benchmarks.clock import timed
-from benchmarks.labels import table
+from benchmarks.labels import line, table
 from factors.types import Example, Floats
 from ranker.commands.options import PATH
 from ranker.datasets import sets
@@ -127,7 +127,7 @@ def predictions(device: str, rows: int) -> None:
                 f"{slow / fast:.2f}",
                 f"{abs(theirs - ours).max():.0e}",
             ]
-            click.echo(table([name, *cells], []).splitlines()[0])
+            click.echo(line([name, *cells]))
 
 
 def padded(classifier: Classifier, examples: Sequence[Example]) -> Floats:

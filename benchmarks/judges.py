@@ -23,15 +23,13 @@ import click
 import numpy as np
 
 from benchmarks import anchors, sequential
+from benchmarks.anchors import BINS
 from benchmarks.labels import pairwise_accuracy, table
 from factors.types import Floats, Ints
 from ranker.commands.options import PATH
 from ranker.statistics.judges import JudgedMarks, draw, infer
 
 SIZES = (0, 3, 5, 10, 20, 50)
-
-CLASSES = (0.5, 0.75, 0.9, 0.97, 1.01)
-"""Where the classes of probabilities begin and end."""
 
 Change = Callable[[Floats, Floats, np.random.Generator], Floats]
 """(judges (J, M, N), true means (M,), generator) -> the judges as they are to be read."""
@@ -116,8 +114,7 @@ RIVALS = {"PPI++, mean over judges": ppi, "truescore, mean over judges": truesco
 def judge(people: Floats, score: Floats) -> tuple[float, float]:
     """Return the share of pairs in their true order, and the regret in standard deviations."""
     truth = people.mean(axis=1)
-    right = pairwise_accuracy(score[None].T[np.argsort(-truth)][:, 0], np.sort(truth)[::-1])
-    return right, float((truth.max() - truth[score.argmax()]) / people.std())
+    return pairwise_accuracy(score, truth), float((truth.max() - truth[score.argmax()]) / people.std())
 
 
 @main.command()
@@ -156,10 +153,9 @@ def order(files: Sequence[Path], replicates: int, models: int, without_best: boo
         ]
         click.echo(f"\n{file.stem}: pairs (standard error), regret\n")
         click.echo(table(["", *(f"K = {size}" for size in SIZES if stated[size])], rows))
-        ends = list(zip(CLASSES, CLASSES[1:], strict=False))
-        rows = [[f"K = {size}", *kept_word(np.concatenate(stated[size]), ends)] for size in SIZES if stated[size]]
+        rows = [[f"K = {size}", *kept_word(np.concatenate(stated[size]))] for size in SIZES if stated[size]]
         click.echo("\nGiven on average: **right** (pairs)\n")
-        click.echo(table(["", *(f"{100 * a:.0f} to {100 * min(b, 1):.0f}" for a, b in ends)], rows))
+        click.echo(table(["", *(f"{100 * a:.0f} to {100 * min(b, 1):.0f}" for a, b in BINS)], rows))
 
 
 @main.command()
@@ -212,9 +208,8 @@ def _agreement(world: sequential.World, labels: Ints) -> Floats:
 
 
 def _of_classes(world: sequential.World, score: Floats) -> tuple[float, float]:
-    order = np.argsort(-world.truth)
     regret = 100 * (world.truth.max() - world.truth[score.argmax()])
-    return pairwise_accuracy(score[order], world.truth[order]), float(regret)
+    return pairwise_accuracy(score, world.truth), float(regret)
 
 
 @main.command()
@@ -233,14 +228,12 @@ def likeness(files: Sequence[Path], replicates: int, models: int) -> None:
             world = anchors.drawn(file, replicate, models, 100)
             alike = np.where(world.anchors.own[:, :, None], 0.0, world.anchors.similarity).sum(axis=1)
             shuffled = alike[np.random.default_rng(replicate).permutation(len(alike))]
-            order = np.argsort(-world.truth)
             for size in sizes:
                 marked = np.full(world.outcomes.shape, np.nan)
                 marked[:, world.shuffled[:size]] = world.outcomes[:, world.shuffled[:size]]
                 for name, values in (("marks", None), ("and likeness", alike), ("and that of others", shuffled)):
                     score = infer(JudgedMarks(marked, np.zeros((0, *marked.shape)), likeness=values)).differences.score
-                    right = pairwise_accuracy(score[order], world.truth[order])
-                    results.setdefault((name, size), []).append(right)
+                    results.setdefault((name, size), []).append(pairwise_accuracy(score, world.truth))
         cells.append([file.stem, *(f"{100 * np.mean(right):.1f}" for right in results.values())])
     heads = [f"{name}, K = {size}" for size in sizes for name in ("marks", "and likeness", "and that of others")]
     click.echo(table(["", *heads], cells))
@@ -251,10 +244,10 @@ def _cell(results: Sequence[tuple[float, float]]) -> str:
     return f"{100 * right.mean():.1f} ({100 * right.std() / np.sqrt(len(right)):.1f}), {regret.mean():.3f}"
 
 
-def kept_word(stated: Floats, ends: Sequence[tuple[float, float]]) -> list[str]:
+def kept_word(stated: Floats) -> list[str]:
     """Return for each class of probabilities: given on average, right, and how many; "" for none."""
     larger = np.maximum(stated, 1 - stated)
-    inside = [(larger >= low) & (larger < high) for low, high in ends]
+    inside = [(larger >= low) & (larger < high) for low, high in BINS]
     return [
         f"{100 * larger[part].mean():.0f}: **{100 * (stated[part] > 0.5).mean():.0f}** ({part.sum():,})"
         if part.any()

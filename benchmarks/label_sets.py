@@ -26,7 +26,7 @@ from sklearn.naive_bayes import BernoulliNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 
-from benchmarks.labels import pairwise_accuracy, table
+from benchmarks.labels import judged, table
 from factors.types import Bools, Floats
 from ranker.commands.options import PATH
 from ranker.statistics import label_votes, likeness, rows
@@ -146,7 +146,7 @@ def _replicate(answers: Bools, truth: Bools, replicate: int) -> list[tuple[tuple
         np.array([[task.similarity(of_model, anchor) for anchor in predictions] for of_model in predictions])
     )
     outcomes = np.array([task.judge(of_model, sets[-1]) for of_model in sets[:-1]])
-    chosen_rows = np.array(_asked(alike, max(SIZES)))
+    chosen_rows = choose_rows(alike, max(SIZES))
     results = []
     for metric_name in METRICS:
         metric = task.metric_named(metric_name)
@@ -172,24 +172,8 @@ def _replicate(answers: Bools, truth: Bools, replicate: int) -> list[tuple[tuple
                 "LABEL-VOTES, asked rows": label_votes.draw(LabelVotes(ours, chosen, true[chosen], by_label)),
             }
             for name, belief in beliefs.items():
-                results.append(((metric_name, name, size), _judged(belief, values)))
+                results.append(((metric_name, name, size), judged(belief, values)))
     return results
-
-
-def _asked(alike: Anchors, count: int) -> list[int]:
-    """Return rows as `label` picks them, one after the other."""
-    chosen_rows: list[int] = []
-    for _ in range(count):
-        chosen_rows += [int(row) for row in choose_rows(alike, 1, sorted(chosen_rows), sorted(chosen_rows))]
-    return chosen_rows
-
-
-def _judged(belief: Draws, values: Floats) -> Floats:
-    """Return the share of pairs in true order, the regret, and the log loss of the probabilities of pairs."""
-    ordered, pairs = np.argsort(-values), np.triu_indices(len(values), 1)
-    stated = np.clip(belief.beats()[np.ix_(ordered, ordered)][pairs], 0.01, 1)
-    regret = 100 * (values.max() - values[belief.score.argmax()])
-    return np.array([100 * pairwise_accuracy(belief.score, values), regret, -np.log(stated).mean()])
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ import numpy as np
 from scipy.stats import spearmanr
 
 from benchmarks.clock import timed
-from benchmarks.labels import table
+from benchmarks.labels import line, table
 from benchmarks.shift_domains import Row, entailment, sentiment, toxicity
 from benchmarks.single_texts import shuffled
 from factors import Example
@@ -373,7 +373,7 @@ def harness(
         case = read_case(name, real_files, rows)
         for shots in counts:
             cells = compare(prompted(case, folder, shots, device), case.examples, min(rows, most), batches, tried).cells
-            click.echo(table([f"{name}, {shots}-shot", *cells], []).splitlines()[0])
+            click.echo(line([f"{name}, {shots}-shot", *cells]))
 
 
 @main.command()
@@ -399,7 +399,7 @@ def writing(real_files: Path, folder: Path, rows: int, batches: Sequence[int], d
     for name, way in ways.items():
         texts_of_way, spent = timed(way, device)
         same = np.mean([text.strip() == text_here for text, text_here in zip(texts_of_way, ours, strict=True)])
-        click.echo(table([name, f"{spent / rows:.3f}", f"{spent / base:.1f}", f"{same:.1%}"], []).splitlines()[0])
+        click.echo(line([name, f"{spent / rows:.3f}", f"{spent / base:.1f}", f"{same:.1%}"]))
 
 
 @main.command()

@@ -59,8 +59,7 @@ def measure(world: World, metric: Metric, truth: Floats, labels: int) -> tuple[l
     assert statistics is not None
     judged = vote.draw(VoteEvidence(beliefs, MetricByLabel(statistics, metric.value)), beliefs.rng(1))
     scores = (values(metric, world.labels[rows], world.predicted[:, rows]), beliefs.score, judged.score)
-    order = np.argsort(-truth)
-    in_order = [pairwise_accuracy(score[order], truth[order]) for score in scores]
+    in_order = [pairwise_accuracy(score, truth) for score in scores]
     first, second = pairs(len(truth)).T
     above, apart = judged.beats()[first, second], truth[first] != truth[second]
     right = (above > 0.5) == (truth[first] > truth[second])

@@ -21,7 +21,7 @@ import click
 import ir_measures
 import numpy as np
 
-from benchmarks.labels import pairwise_accuracy, table
+from benchmarks.labels import judged, pairwise_accuracy, table
 from factors.types import Example, Floats, Ints
 from ranker.commands.options import PATH
 from ranker.files.trec import by_queries
@@ -80,7 +80,7 @@ def order(folder: Path, replicates: int) -> None:
     )
     cells: dict[str, list[str]] = {}
     for size in SIZES:
-        results: dict[str, list[tuple[float, float, float]]] = {}
+        results: dict[str, list[Floats]] = {}
         for replicate in range(replicates):
             rng = np.random.default_rng([replicate, size])
             suite = rng.choice(len(rankings), SYSTEMS, replace=False)
@@ -98,12 +98,8 @@ def order(folder: Path, replicates: int) -> None:
                 "judges' grades as marks": judges.draw(JudgedMarks(marked, by_judges[:, suite]), rng, 500),
             }
             truth = people_of.mean(axis=1)
-            ordered, pairs = np.argsort(-truth), np.triu_indices(SYSTEMS, 1)
             for name, belief in beliefs.items():
-                stated = np.clip(belief.beats()[np.ix_(ordered, ordered)][pairs], 0.01, 1)
-                regret = 100 * (truth.max() - truth[belief.score.argmax()])
-                right = 100 * pairwise_accuracy(belief.score, truth)
-                results.setdefault(name, []).append((right, regret, float(-np.log(stated).mean())))
+                results.setdefault(name, []).append(judged(belief, truth))
         for name, of_replicates in results.items():
             right, regret, loss = np.mean(of_replicates, axis=0)
             error = np.std(of_replicates, axis=0)[0] / np.sqrt(replicates)

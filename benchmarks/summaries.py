@@ -94,13 +94,12 @@ def marks(file: Path, folder: Path, encoder: str | None) -> None:
     """Keep systems with human marks."""
     corpus = read(file)
     truth, references = corpus.marks.mean(axis=1), [(text,) for text in corpus.references]
-    order = np.argsort(-truth)
     tasks = {name: TextTask("text").judged_by(name) for name in METRICS}
     if encoder:
         tasks[BERTSCORE] = TextTask("text", BertScore.by(encoder))
     for name, task in tasks.items():
         outcomes = save(path_of(folder, name), task, corpus.summaries, references, corpus.marks)
-        right = pairwise_accuracy(outcomes.mean(axis=1)[order], truth[order])
+        right = pairwise_accuracy(outcomes.mean(axis=1), truth)
         click.echo(f"{name}: {percent(right)} % of the pairs by all {len(references)} documents")
     with np.load(path_of(folder, "rouge-l")) as arrays:
         np.savez_compressed(folder / "human-marks.npz", allow_pickle=False, **{**arrays, "Y": corpus.marks})

@@ -21,7 +21,8 @@ import click
 import numpy as np
 
 from benchmarks import anchors
-from benchmarks.judges import CLASSES, kept_word
+from benchmarks.anchors import BINS
+from benchmarks.judges import kept_word
 from benchmarks.labels import pairwise_accuracy, table
 from factors.types import Floats, Ints
 from ranker.commands.options import PATH
@@ -43,8 +44,8 @@ def main() -> None:
     """Measure orders from votes."""
 
 
-def read(file: Path) -> tuple[Votes, dict[str, Preferences]]:
-    """Return the votes, and a unit for each row with people's mean vote: alone, and with each judge's verdicts."""
+def read(file: Path) -> tuple[Votes, Floats, dict[str, Preferences]]:
+    """Return the votes, (people, U) people's, and a unit for each row with their mean: alone, and with each judge's."""
     votes = read_votes(file)
     people = [place for place, name in enumerate(votes.raters) if name.startswith(PEOPLE)]
     firsts = {row: n for n, row in reversed(list(enumerate(votes.row.tolist())))}
@@ -56,7 +57,8 @@ def read(file: Path) -> tuple[Votes, dict[str, Preferences]]:
         votes=np.full(len(first), float(len(people))),
     )
     judges = {name: place for place, name in enumerate(votes.raters) if place not in people}
-    return votes, {"": alone} | {name: replace(alone, verdicts=2 * by[[place]] - 1) for name, place in judges.items()}
+    with_judges = {name: replace(alone, verdicts=2 * by[[place]] - 1) for name, place in judges.items()}
+    return votes, by[people], {"": alone} | with_judges
 
 
 def sampled(units: Preferences, votes: Floats, size: int, rng: np.random.Generator, as_asked: bool) -> Preferences:
@@ -66,13 +68,6 @@ def sampled(units: Preferences, votes: Floats, size: int, rng: np.random.Generat
     for row in chosen_rows(part, size, rng) if as_asked else rng.permutation(len(units.first))[:size].tolist():
         value[row], counts[row] = votes[rng.integers(len(votes)), row], 1.0
     return part if len(units.verdicts) else part.without_judges()
-
-
-def votes_of_people(votes: Votes) -> Floats:
-    """Return (people, U) their votes."""
-    by = np.full((len(votes.raters), len(votes.rows)), np.nan)
-    by[votes.rater, votes.row] = votes.value
-    return by[[place for place, name in enumerate(votes.raters) if name.startswith(PEOPLE)]]
 
 
 def in_pool(units: Preferences, rows: Ints) -> Preferences:
@@ -99,8 +94,8 @@ def chosen_rows(part: Preferences, size: int, rng: np.random.Generator) -> Itera
 @click.option("--pool", type=int, help="Rows of a replicate, drawn at random.  [default: all]")
 def order(file: Path, replicates: int, as_asked: bool, pool: int | None) -> None:
     """Print how many pairs random votes put in true order, and whether probabilities keep their word."""
-    votes, all_units = read(file)
-    truth, of_people = infer(all_units[""], FLAT).expected[-len(votes.models) :], votes_of_people(votes)
+    votes, of_people, all_units = read(file)
+    truth = infer(all_units[""], FLAT).expected[-len(votes.models) :]
     pool = pool or len(votes.rows)
     rows, words = [], []
     for name, units in all_units.items():
@@ -109,15 +104,11 @@ def order(file: Path, replicates: int, as_asked: bool, pool: int | None) -> None
             results = _results(of_people, units, size, replicates, pool, truth, as_asked)
             right, stated = map(np.array, zip(*results, strict=True))
             cells.append(f"{100 * right.mean():.1f} ({100 * right.std() / np.sqrt(replicates):.1f})")
-            words.append([f"{name or 'votes alone'}, K = {size}", *kept_word(stated.ravel(), ENDS)])
+            words.append([f"{name or 'votes alone'}, K = {size}", *kept_word(stated.ravel())])
         rows.append([f"votes and {name}" if name else "votes alone", *cells])
     click.echo(table(["", *(f"K = {size}" for size in SIZES)], rows))
     click.echo("\nGiven on average: **right** (pairs)\n")
-    click.echo(table(["", *(f"{100 * low:.0f} to {100 * min(high, 1):.0f}" for low, high in ENDS)], words))
-
-
-ENDS = tuple(zip(CLASSES, CLASSES[1:], strict=False))
-"""Classes of probabilities."""
+    click.echo(table(["", *(f"{100 * low:.0f} to {100 * min(high, 1):.0f}" for low, high in BINS)], words))
 
 
 def _results(
@@ -139,7 +130,7 @@ def strengths(file: Path) -> None:
     """Print strengths by this program, with a flat prior, and by choix: of each person's votes that are no ties."""
     import choix
 
-    votes, all_units = read(file)
+    votes, _, _ = read(file)
     people = [place for place, name in enumerate(votes.raters) if name.startswith(PEOPLE)]
     chosen = np.isin(votes.rater, people) & (votes.value != 0.5)
     first, second = votes.first[chosen], votes.second[chosen]
