@@ -261,8 +261,8 @@ def check_installed(suite: str) -> None:
     ood_name, _, size = suite.rpartition("-")
     if size in LARGER_SUITES and ood_name in cards():
         text = (
-            f"the suite {suite} is made in a copy of the repository ({LARGER_SUITES[size]}): `python -m experiments ls` "
-            f"names its recipe, and `python -m experiments inoculate RECIPE --data-dir DIR -o {suite}` makes it"
+            f"the suite {suite} is made in a copy of the repository ({LARGER_SUITES[size]}): "
+            f"`python -m experiments ls` names its recipe, and `python -m experiments inoculate RECIPE --data-dir DIR -o {suite}` makes it"
         )
         raise UsageError(text, option="models", value=suite)
     if suite in {f"{name}-mini" for name in cards()} - bundled_suites().keys():
