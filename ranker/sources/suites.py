@@ -260,9 +260,10 @@ def check_installed(suite: str) -> None:
     """Raise a UsageError for a suite of an embedded set that is not installed: some are left out, others are made."""
     ood_name, _, size = suite.rpartition("-")
     if size in LARGER_SUITES and ood_name in cards():
+        make = f"python -m experiments inoculate RECIPE --data-dir DIR -o {suite}"
         text = (
             f"the suite {suite} is made in a copy of the repository ({LARGER_SUITES[size]}): "
-            f"`python -m experiments ls` names its recipe, and `python -m experiments inoculate RECIPE --data-dir DIR -o {suite}` makes it"
+            f"`python -m experiments ls` names its recipe, and `{make}` makes it"
         )
         raise UsageError(text, option="models", value=suite)
     if suite in {f"{name}-mini" for name in cards()} - bundled_suites().keys():
