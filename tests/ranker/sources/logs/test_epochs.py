@@ -63,9 +63,9 @@ def test_a_reducer_that_is_not_known_is_refused(tmp_path):
     log_header = header(epochs=2)
     log_header["eval"]["config"]["epochs_reducer"] = ["best_of_mine"]
     path = eval_log(tmp_path / "a.eval", [sample("a", value, epoch) for epoch, value in enumerate("IC", 1)], log_header)
-    for asked, named in (("", "best_of_mine"), ("best", "best")):
-        with refuses(DataError, option="reducer", value=named):
-            read_log(path, LogOptions(reducer=asked))
+    for reducer, refused_name in (("", "best_of_mine"), ("best", "best")):
+        with refuses(DataError, option="reducer", value=refused_name):
+            read_log(path, LogOptions(reducer=reducer))
     assert read_log(path, LogOptions(reducer="mean")).outcomes.tolist() == [0.5]
     log_header["eval"]["config"]["epochs"] = 1
     assert read_log(eval_log(tmp_path / "b.eval", [sample("a", "C")], log_header)).outcomes.tolist() == [1]

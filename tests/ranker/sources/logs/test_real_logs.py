@@ -60,8 +60,8 @@ def test_two_logs_differ_as_expected(pair):
     assert error == pytest.approx(pair["se_clusters"], **TOLERANCE)
     if "scorer" in pair:
         fewer = pair["samples_with_fewer_epochs_a"]
-        said = f"{fewer} of {len(first)} rows have scores in only some of {first.epochs} epochs, and use these."
-        assert (said in first.notes) == bool(fewer)
+        note = f"{fewer} of {len(first)} rows have scores in only some of {first.epochs} epochs, and use these."
+        assert (note in first.notes) == bool(fewer)
 
 
 def test_the_same_rows_ask_the_same():
