@@ -21,7 +21,7 @@ import click
 import numpy as np
 
 from factors.types import Floats, Ints
-from ranker.commands.options import PATH, combine
+from ranker.commands.options import PATH
 from ranker.datasets import sets
 from ranker.numbers import percent, points
 from ranker.runs.inspected import inspect_models
@@ -108,17 +108,13 @@ def pairwise_accuracy(scores: Floats, truth: Floats) -> float:
     return float(np.where(gap > 0, points, 1 - points)[np.abs(gap) > 1e-12].mean())
 
 
-def replicate(
-    case: DomainCase, rng: np.random.Generator, size: int, models: int | None
-) -> dict[tuple[str, str, int], float]:
+def replicate(case: DomainCase, rng: np.random.Generator, size: int) -> dict[tuple[str, str, int], float]:
     """Return (rule, estimator, K) -> pairwise accuracy, on one pool; label-free methods have rule "none" and K = 0."""
-    count = len(case.accuracy)
-    chosen = np.arange(count) if models is None else np.sort(rng.choice(count, models, replace=False))
-    truth = case.accuracy[chosen]
+    truth = case.accuracy
     if truth[0] - truth[-1] <= 1e-12:
         return {}
     rows = rng.choice(len(case.labels), min(size, len(case.labels)), replace=False)
-    pool, labels = Pool(case.probs[chosen][:, rows]), case.labels[rows]
+    pool, labels = Pool(case.probs[:, rows]), case.labels[rows]
     results = {}
     targets = targets_of(pool, labels)
     picked_rows = ASKING.pick(pool, targets, max(SIZES)) if ASKING.pick else np.zeros(0, dtype=np.int64)
@@ -132,10 +128,10 @@ def replicate(
     return results
 
 
-def measure(case: DomainCase, replicates: int, size: int, models: int | None) -> dict[tuple[str, str, int], float]:
+def measure(case: DomainCase, replicates: int, size: int) -> dict[tuple[str, str, int], float]:
     """Return the means over replicates."""
     rng = np.random.default_rng(0)
-    runs = [run for _ in range(replicates) if (run := replicate(case, rng, size, models))]
+    runs = [run for _ in range(replicates) if (run := replicate(case, rng, size))]
     return {key: float(np.mean([run[key] for run in runs])) for key in runs[0]}
 
 
@@ -162,15 +158,6 @@ def main() -> None:
     """Measure what few labels and a pool tell."""
 
 
-COMMON = combine(
-    click.option("--case", "cases", type=(str, str, str, str), multiple=True, required=True),
-    click.option("--replicates", default=200, show_default=True),
-    click.option("--pool", "size", default=300, show_default=True, help="Rows of a pool."),
-    click.option("--models", type=int, help="Random suites of so many models.  [default: all]"),
-    click.option("--store", type=PATH),
-)
-
-
 def read_all(cases: Sequence[tuple[str, str, str, str]], store: Path | None) -> list[DomainCase]:
     """Read the cases of the command line; their accuracies are printed on stderr."""
     shared_store = None if store is None else Store(store)
@@ -181,12 +168,13 @@ def read_all(cases: Sequence[tuple[str, str, str, str]], store: Path | None) -> 
 
 
 @main.command()
-@COMMON
-def accuracies(
-    cases: Sequence[tuple[str, str, str, str]], replicates: int, size: int, models: int | None, store: Path | None
-) -> None:
+@click.option("--case", "cases", type=(str, str, str, str), multiple=True, required=True)
+@click.option("--replicates", default=200, show_default=True)
+@click.option("--pool", "size", default=300, show_default=True, help="Rows of a pool.")
+@click.option("--store", type=PATH)
+def accuracies(cases: Sequence[tuple[str, str, str, str]], replicates: int, size: int, store: Path | None) -> None:
     """The share of pairs in their true order, by estimator, rule and K."""
-    measured = {case.name: measure(case, replicates, size, models) for case in read_all(cases, store)}
+    measured = {case.name: measure(case, replicates, size) for case in read_all(cases, store)}
     keys = next(iter(measured.values()))
     if len(measured) > 1:
         measured["mean"] = {key: float(np.mean([by_key[key] for by_key in measured.values()])) for key in keys}

@@ -1,7 +1,7 @@
 """Keep the outcomes and the likeness of summaries, by several metrics, for `benchmarks.anchors`.
 
     python -m benchmarks.summaries marks realsumm/abstractive.jsonl.gz marks
-    python -m benchmarks.summaries extracts cnn_test.jsonl.gz cnn --text document --reference summary
+    python -m benchmarks.summaries extracts cnn_test.jsonl.gz cnn
     python -m benchmarks.anchors marks/*.npz --models 14 --pool 100 --replicates 200
 
 `marks`: which metric finds the order that people give systems? Each line of the file holds a document: `reference`, and
@@ -108,15 +108,11 @@ def marks(file: Path, folder: Path, encoder: str | None) -> None:
 @main.command()
 @click.argument("file", type=PATH)
 @click.argument("folder", type=PATH)
-@click.option("--text", default="document", show_default=True, help="Column of the documents.")
-@click.option(
-    "--reference", "columns", multiple=True, default=("summary",), show_default=True, help="Column, or several."
-)
-def extracts(file: Path, folder: Path, text: str, columns: Sequence[str]) -> None:
-    """Keep summarisers that copy sentences."""
+def extracts(file: Path, folder: Path) -> None:
+    """Keep summarisers that copy sentences of the column `document`, and have `summary` as the reference."""
     rows = [row.cells for row in read_columns(file).rows()]
-    references = [tuple(_plain(row[column]) for column in columns) for row in rows]
-    documents = [[_plain(line) for line in row[text].splitlines() if line.strip()] for row in rows]
+    references = [(_plain(row["summary"]),) for row in rows]
+    documents = [[_plain(line) for line in row["document"].splitlines() if line.strip()] for row in rows]
     rng = np.random.default_rng(0)
     made = {
         name: [" ".join(document[place] for place in sorted(rule(document, rng))) for document in documents]
