@@ -128,15 +128,14 @@ def saved_rankings(exhibit: Exhibit, wanted: Sequence[str], folder: Path, run: R
     """
     if exhibit.models == "across":
         raise UsageError("no ranking of models of several architectures is saved with this tier", option="tier")
-    found = {}
+    loaded = {}
     for name, attribution in product(wanted, exhibit.attributions):
-        asked = attribution in (run.attributions or exhibit.attributions)
         files = sorted(folder.glob(f"{name}-{'*' if attribution == 'none' else attribution}.json"))
-        if asked and files:
-            found[name, attribution] = check_settings(Ranking.load(files[0]), run)
-    if not found:
+        if files and attribution in (run.attributions or exhibit.attributions):
+            loaded[name, attribution] = check_settings(Ranking.load(files[0]), run)
+    if not loaded:
         raise UsageError(f"no ranking of {', '.join(wanted)} is saved with this tier", option="tier", place=folder)
-    return found
+    return loaded
 
 
 def check_settings(ranking: Ranking, run: Run) -> Ranking:
