@@ -316,7 +316,7 @@ def _sample(content: Any, place: str, header: InspectHeader, cluster: str) -> Sa
         prompt_hash="" if content.get("error") else _prompt(content.get("messages"), attached),
         choices=texts,
         right=choices_named(",".join(targets), texts) if texts else tuple(targets),
-        completion="" if failed else text_in(table_in(content, "output"), "completion"),
+        completion="" if failed else name_of(_completion(table_in(content, "output"))),
         marks={} if failed else marks,
         failed=failed,
         void=marks if failed else {},

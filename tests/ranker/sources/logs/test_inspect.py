@@ -295,6 +295,13 @@ def test_of_several_epochs_the_most_frequent_answer_is_the_label(path):
     assert read_log(eval_log(path, samples)).answers.tolist() == [1]
 
 
+def test_what_a_model_wrote_is_read_of_logs_without_a_completion(path):
+    """Versions 0.3.41 to 0.3.58 write choices alone; an answer that the score names comes first."""
+    output = {"choices": [{"message": {"role": "assistant", "content": "It is so."}}]}
+    samples = [sample(1, "C", answer=None, output=output), sample(2, "C", answer="so", output=output)]
+    assert read_log(eval_log(path, samples)).responses == ("It is so.", "so")
+
+
 def test_an_input_may_be_messages_in_parts(path):
     """Texts of messages are the row's, those that are attached in their place."""
     messages = [
