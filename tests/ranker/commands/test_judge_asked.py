@@ -80,7 +80,7 @@ def test_a_mark_is_the_mean_by_the_judges_probabilities(folder):
     answering = Answering(models, RowsFile(folder / "rows.csv").unlabelled(by_id=True)[:3])
     judge = inspect_judge("lm", "lm", SourceOptions(), (), ResourceCache())
     marks = ask(judge, answering, Runtime(store=None))["lm"]
-    assert (marks.models, marks.rows) == (MODELS, ("q0", "q1", "q2"))
+    assert (tuple(marks.values), marks.rows) == (MODELS, ("q0", "q1", "q2"))
     by_hand = expected_marks(folder / "lm", answering)
     assert np.array([marks.values[name] for name in MODELS]) == pytest.approx(by_hand, abs=1e-5)
     assert by_hand.std() > 0.01
