@@ -55,6 +55,8 @@ class Patterns:
         origins: (V,) places of the models among those that were given, of which some had no say.
         strength: (U, V) weight of each prediction, 1 on average, in single precision; None where all count alike.
         in_domain: (V,) in-domain accuracies, nan where unknown; None where all are.
+        factor: (V,) means over the pool of a factor that needs no label, higher is better, nan where unknown; None
+            where all are.
     """
 
     predicted: Ints
@@ -67,6 +69,7 @@ class Patterns:
     origins: Ints
     strength: Floats | None = None
     in_domain: Floats | None = None
+    factor: Floats | None = None
 
     def ballots(self, chosen: Ints) -> tuple[Ints, Floats | None]:
         """Return the predictions on some of the patterns, and their strengths."""
@@ -153,6 +156,7 @@ def fold(
     strength: Floats | None = None,
     in_domain: Floats | None = None,
     trusted: Bools | None = None,
+    factor: Floats | None = None,
 ) -> Patterns:
     """Group the rows of a pool into patterns, without the models that have no say.
 
@@ -165,6 +169,7 @@ def fold(
         strength: (V, N) weight of each prediction, 1 on average; None where all count alike. See `Pool.strength`.
         in_domain: (V,) in-domain accuracies, nan where unknown; None where all are.
         trusted: of the last models, which only vote, whether each is known to be better; None where all are ranked.
+        factor: (V,) means of a factor, nan where unknown; None where all are. See `Patterns`.
 
     Raises:
         ValueError: no model, no row, or a label that is none of the classes.
@@ -189,7 +194,7 @@ def fold(
         say[ranked:] = np.where(trusted, TRUSTED, say[ranked:])
     origins = np.flatnonzero(say)
     small, steps, say = small[origins], steps[origins], say[origins]
-    in_domain = None if in_domain is None else in_domain[origins]
+    in_domain, factor = (None if values is None else values[origins] for values in (in_domain, factor))
     order = _order(small, steps, classes, in_domain, ranked)
     alike = bool((steps == ALIKE).all())
     columns = small[order] if alike else np.concatenate([small[order], steps[order]])
@@ -199,7 +204,9 @@ def fold(
     pattern_of_row[rows_read] = pattern.reshape(-1)
     counted: Floats | None = None if alike else np.asarray(kinds[:, len(small) :][:, places] * STEP, dtype=np.float32)
     of_models = kinds[:, places].astype(np.int64)
-    return Patterns(of_models, counts, pattern_of_row, classes, places, ranked, say, origins, counted, in_domain)
+    return Patterns(
+        of_models, counts, pattern_of_row, classes, places, ranked, say, origins, counted, in_domain, factor
+    )
 
 
 def says(predicted: npt.NDArray[np.integer[Any]], classes: int, models: int) -> Floats:

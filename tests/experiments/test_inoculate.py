@@ -199,8 +199,8 @@ def test_the_shared_stage_is_trained_once(small, data_dir, tmp_path, trained):
 def test_a_training_is_known_wherever_its_data_lies(small, data_dir, tmp_path):
     """The same files in another folder are the same rows: nothing is trained again."""
     shutil.copytree(data_dir, tmp_path / "moved")
-    here, there = (plan.make(small, folder).trainings for folder in (data_dir, tmp_path / "moved"))
-    assert [training.key for training in here] == [training.key for training in there]
+    first, moved = (plan.make(small, folder).trainings for folder in (data_dir, tmp_path / "moved"))
+    assert [training.key for training in first] == [training.key for training in moved]
 
 
 @pytest.mark.slow
