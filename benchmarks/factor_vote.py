@@ -78,7 +78,9 @@ def run(files: Sequence[Path], output: Path, replicates: int, data_dir: Path | N
 
 def factor_means(ranking: Ranking) -> np.ndarray:
     """Return (M,) means of the designed factor over the rows where all models have it, the better the higher."""
-    name = next(method.name for method in ranking.evaluation.methods if method.designed)
+    name = next((method.name for method in ranking.evaluation.methods if method.designed), None)
+    if name is None:
+        raise click.UsageError(f"{ranking.header.ood} has no designed factor")
     place = [method.name for method in ranking.table.methods].index(name)
     values = ranking.table.values[:, place]
     means = values[:, np.isfinite(values).all(axis=0)].mean(axis=1)
