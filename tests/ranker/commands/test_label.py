@@ -71,6 +71,10 @@ def kept(folder, name="labels.csv"):
         return list(csv.DictReader(file))
 
 
+DROPPED = 10.0
+"""Seconds without an answer after which a key was dropped: the program drops what is pressed before it waits."""
+
+
 class Terminal:
     """A pseudo-terminal with the program in it."""
 
@@ -81,14 +85,18 @@ class Terminal:
             start_new_session=True, close_fds=True,
         )  # fmt: skip
         os.close(outside)
-        self.seen = ""
+        self.seen, self.pressed = "", b""
 
     def until(self, text, seconds=600):
-        """Read until something is there; what came before it."""
-        end = time.monotonic() + seconds
+        """Read until something is there; what came before it. A key that a busy machine dropped is pressed again."""
+        end, again = time.monotonic() + seconds, time.monotonic() + DROPPED
         while text not in self.seen:
             assert time.monotonic() < end, self.seen
+            if time.monotonic() > again:
+                os.write(self.inside, self.pressed)
+                again += DROPPED
             if select.select([self.inside], [], [], 0.2)[0]:
+                self.pressed = b""
                 try:
                     self.seen += os.read(self.inside, 65536).decode(errors="replace")
                 except OSError:
@@ -100,7 +108,8 @@ class Terminal:
     def press(self, key):
         """Press a key once the program waits for one: it drops what was pressed before."""
         time.sleep(0.15)
-        os.write(self.inside, key.encode())
+        self.pressed = key.encode()
+        os.write(self.inside, self.pressed)
 
     def close(self):
         """The exit status, once it has ended."""

@@ -193,8 +193,6 @@ def answered(model, method):
 
 MESSAGES = [
     # scoring
-    ("no row to draw", lambda _: deciding.decide(labelled(np.ones((2, 0)))),
-     "`probe` must be between 1 and 0, the number of examples (got 0)"),
     ("a large probe", lambda _: evaluate(table(ONES, ["ACC"], [0.6, 0.7]), probe=21),
      "`probe` must be between 1 and 20, the number of examples (got 21)"),
     ("an unknown method", lambda _: deciding.decide(labelled(np.ones((2, 4))), method="AC"),
@@ -399,7 +397,7 @@ MESSAGES = [
     ("a long path", lambda _: checked("output", "n" * 300),
      f"`--output`: {'n' * 84} ... {'n' * 141} cannot be written: File name too long"),
     ("two options of one path", lambda _: outputs.check({"output": "a", "save": "a", "force": False}),
-     "`--output` and `--save` must be different (got a for both)"),
+     "`output` and `--save` must be different (got a for both)"),
     ("a syntax error of factors", lambda _: own_factors("def broken(:\n"),
      "`--factors`: own.py, line 1: invalid syntax"),
     ("no factor", lambda _: own_factors("x = 1\n"),
