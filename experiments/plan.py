@@ -235,6 +235,7 @@ def _trainings(recipe: Recipe, pools: Mapping[str, Sequence[Example]], classes: 
 def _plain(value: Any) -> dict[str, Any]:
     """Return a record as JSON, without ways that are left out, and of a row only what affects a weight."""
     if isinstance(value, Example):
+        # the names stand in the keys of finished suites: tests/experiments/test_embedded_suites.py
         return {"id": value.id, "segments": value.segments, "label": value.target, "marks": value.marks}
     if not is_dataclass(value):
         return dict(value)
