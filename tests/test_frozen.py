@@ -76,9 +76,9 @@ COMMANDS = {
 """Frozen file -> the commands whose answers are in it, without `rank-models`."""
 
 QUICK = ("explained", "decisions", "decisions-by-default", "ranking")
-SLOW = ("demo", "table-2")
+WHOLE = ("demo", "lime")
 HERE = "--no-isolate"
-"""An option of the quick runs: a process for each costs as much as what it computes. The slow runs have them."""
+"""An option of the quick runs: a process for each costs as much as what it computes. The whole runs have them."""
 
 
 @pytest.fixture(scope="module")
@@ -88,29 +88,22 @@ def quick(tmp_path_factory):
     return dict(zip(QUICK, answers.values(), strict=True))
 
 
-@pytest.fixture(scope="module")
-def slow(tmp_path_factory):
-    """The answers of the slow runs, which share a store, by the name of their file."""
-    return made(tmp_path_factory.mktemp("slow"), SLOW)
-
-
 @pytest.mark.parametrize("name", QUICK)
 def test_numbers_are_as_frozen(quick, name):
     """Scores of single words, decisions with and without a pool, and a ranking by occlusion are what they were."""
     compare(name, quick[name])
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", SLOW)
-def test_numbers_of_whole_runs_are_as_frozen(slow, name):
-    """The README's demo and every cell of table 2 (mini) are what they were."""
-    compare(name, slow[name])
+@pytest.mark.parametrize(
+    "name",
+    [*(pytest.param(name, marks=pytest.mark.more) for name in WHOLE), pytest.param("table-2", marks=pytest.mark.slow)],
+)
+def test_numbers_of_whole_runs_are_as_frozen(tmp_path, name):
+    """README's demo and a ranking by LIME with every method, and every cell of table 2 (mini), are what they were.
 
-
-@pytest.mark.slow
-def test_a_ranking_by_lime_is_as_frozen(tmp_path):
-    """With every method of the table; on a store of its own, since the last bits of a row are those of its batch."""
-    compare("lime", made(tmp_path, ["lime"])["lime"])
+    Each has a store of its own, since the last bits of a row are those of its batch.
+    """
+    compare(name, made(tmp_path, [name])[name])
 
 
 @pytest.mark.slow

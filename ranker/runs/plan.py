@@ -130,18 +130,20 @@ class Plan(RunInputs):
     def cost(self) -> str:
         """Forward passes that attributions for the factors take, in a sentence; "" if no factor reads any."""
         models = [model for model in self.inspected.ranked if not model.source.precomputed]
-        costs, rows = [], self.population
+        costs = []
         for backend in self.backends if models else ():
             names = [column.name for column in backend.columns if column.kind == "factor"]
             if names and backend.settings.function:
+                explains_pool = self.explains_pool and backend is self.backends[0]
+                rows = self.pool if explains_pool else self.population
                 passes = sum(len(models) * backend.settings.passes(*_words(row)) for row in rows)
-                verb = "reads" if len(names) == 1 else "read"
-                costs.append(f"{listed(names)} {verb} attributions: {backend.settings.name} takes about {passes:,}")
+                verb, of_rows = "reads" if len(names) == 1 else "read", f"attributions of {counted(len(rows), 'row')}"
+                costs.append(f"{listed(names)} {verb} {of_rows}: {backend.settings.name} takes about {passes:,}")
         if not costs:
             return ""
         return (
-            f"{'; '.join(costs)} forward passes of {counted(len(models), 'model')} on {counted(len(rows), 'row')}, by "
-            "the number of words, where nothing is stored"
+            f"{'; '.join(costs)} forward passes of {counted(len(models), 'model')}, by the number of words, where "
+            "nothing is stored"
         )
 
     @cached_property

@@ -8,6 +8,7 @@ answers, R kinds of labelled rows, V models of which the first M are ranked.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -195,7 +196,7 @@ def fold(
     origins = np.flatnonzero(say)
     small, steps, say = small[origins], steps[origins], say[origins]
     in_domain, factor = (None if values is None else values[origins] for values in (in_domain, factor))
-    order = _order(small, steps, classes, in_domain, ranked)
+    order = _order(small, steps, classes, [in_domain, factor], ranked)
     alike = bool((steps == ALIKE).all())
     columns = small[order] if alike else np.concatenate([small[order], steps[order]])
     kinds, pattern, counts = np.unique(columns.T, axis=0, return_inverse=True, return_counts=True)
@@ -254,17 +255,22 @@ def _read(rows: int, labelled: Ints) -> Ints:
 
 
 def _order(
-    predicted: npt.NDArray[np.int16], steps: npt.NDArray[np.int16], classes: int, in_domain: Floats | None, ranked: int
+    predicted: npt.NDArray[np.int16],
+    steps: npt.NDArray[np.int16],
+    classes: int,
+    covariates: Sequence[Floats | None],
+    ranked: int,
 ) -> Ints:
-    """Return (V,) the models, sorted by their predictions, how sure they are of them, and their accuracy in-domain."""
+    """Return (V,) the models, sorted by their predictions, how sure they are of them, and what else the prior reads."""
     often = np.stack([(predicted == c).sum(axis=1) for c in range(classes)], axis=1)
     alike = np.sort(_alike(predicted, classes, np.ones(predicted.shape[1])), axis=1)
     unranked = np.arange(len(predicted)) >= ranked
-    accuracies = np.zeros(len(predicted)) if in_domain is None else np.nan_to_num(in_domain, nan=-1)
+    columns = [np.zeros(len(predicted)) if values is None else values for values in covariates]
+    read_by_prior = np.nan_to_num(np.stack(columns, axis=1), nan=-1)
     keys = [
-        (votes_only, *a.tolist(), *b.tolist(), labels.tobytes(), sure.tobytes(), accuracy)
-        for votes_only, a, b, labels, sure, accuracy in zip(
-            unranked, often, alike, predicted, steps, accuracies, strict=True
+        (votes_only, *a.tolist(), *b.tolist(), labels.tobytes(), sure.tobytes(), *values.tolist())
+        for votes_only, a, b, labels, sure, values in zip(
+            unranked, often, alike, predicted, steps, read_by_prior, strict=True
         )
     ]
     return np.array(sorted(range(len(keys)), key=keys.__getitem__))

@@ -111,7 +111,7 @@ def test_the_cost_is_told_before_it_is_paid(run, passes):
     """A message names the factors that read attributions, and the passes; of answers alone there is nothing to tell."""
     _, _, messages = run("--factors", "ACC,length.py,predicted.py")
     assert (
-        f"PREDICTED reads attributions: shap takes about {3 * evaluations():,} forward passes of 3 models on 10 rows, "
+        f"PREDICTED reads attributions of 10 rows: shap takes about {3 * evaluations():,} forward passes of 3 models, "
         "by the number of words, where nothing is stored"
     ) in messages.splitlines()
     assert "forward passes" not in run("--factors", "ACC,length.py", "--store", "another")[2]
