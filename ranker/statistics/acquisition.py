@@ -175,5 +175,5 @@ def _split_branches(branches: Floats, answers: Floats, rng: np.random.Generator)
         return weights
     reach = np.cumsum(weights.sum(axis=1))
     ticks = (rng.random() + np.arange(BRANCHES)) / BRANCHES * reach[-1]
-    drawn = weights[np.minimum(np.searchsorted(reach, ticks), len(weights) - 1)]
+    drawn = weights[np.searchsorted(reach, ticks)]
     return np.asarray(drawn / drawn.sum(axis=1, keepdims=True) * (reach[-1] / BRANCHES))
