@@ -38,7 +38,19 @@ def test_a_grid_holds_all_sums(size):
     points = int(points_for(np.array([7]), size)[0])
     grid = Grid.of(difference, np.array([1 / 7]), points, 7)
     assert grid.above_zero(size)[0] == pytest.approx(1, abs=1e-12)
+    chances, fine = grid.given_first(size)
+    assert chances == pytest.approx(1, abs=1e-12)
+    assert fine.all()  # though chances that are all alike allow hardly a bend
     assert Grid.of(-difference, np.array([1 / 7]), points, 7).above_zero(size)[0] == pytest.approx(0, abs=1e-12)
+
+
+@pytest.mark.parametrize("size", [2, 3, 4])
+def test_probes_with_one_difference_beside_zeros_are_counted_exactly(size):
+    """Only those with several can be wrong: here a difference is split, so that the grid has mass below zero, too."""
+    grid = Grid.of(np.array([[0.0] * 9 + [0.4]]), np.ones(1), int(points_for(np.array([2]), size)[0]), 2)
+    none = 0.9**size
+    several = 1 - none - size * 0.1 * 0.9 ** (size - 1)
+    assert grid.above_zero(size)[0] == pytest.approx(1 - none / 2, abs=0.2 * several)
 
 
 @pytest.mark.parametrize("size", [1, 4, 10])
