@@ -178,6 +178,18 @@ def test_rows_of_a_cluster_are_one_unit():
     assert unaware.first.high - unaware.first.low < clustered.first.high - clustered.first.low
 
 
+def test_many_rows_give_intervals_as_wide_as_estimates_of_other_rows_are_apart():
+    """Of 1,000 rows, a hundred samples drawn with replacement."""
+    rng = np.random.default_rng(0)
+    outcomes, _ = simulate(rng, *THREE_BY_FOUR, (0.1, 0.05, 0.03), rows=1000)
+    part = variance_components(outcomes, *THREE_BY_FOUR, rng).first
+    drawn = [outcomes[:, rng.integers(1000, size=1000)] for _ in range(100)]
+    low, high = np.quantile(
+        [variance_components(rows, *THREE_BY_FOUR, rng, draws=2).first.sd for rows in drawn], [0.025, 0.975]
+    )
+    assert part.high - part.low == pytest.approx(high - low, rel=0.25)
+
+
 def test_few_rows_without_noise_leave_doubt():
     """Where the first part decides all of ten rows, nothing varies from row to row, and yet nothing is certain."""
     first, second = THREE_BY_FOUR
