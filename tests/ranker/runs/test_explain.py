@@ -182,6 +182,17 @@ def test_a_maximum_reads_every_word_that_could_be_it():
     assert all(w.read for w in reading.words if w.span)
 
 
+def test_a_word_whose_score_makes_a_factor_undefined_is_read():
+    """Here those of every word: the factor has a value only where no score is greater than these are."""
+
+    @factor("BOUNDED", higher_is_better=True, explains="true")
+    def bounded(attributions, example):
+        return 1.0 if abs(attributions.scores).max() <= abs(ROW.scores).max() else float("nan")
+
+    reading = explained(factors=[bounded.factor], designed="BOUNDED").readings[0]
+    assert all(w.read for w in reading.words if w.span)
+
+
 def test_the_telling_examples_are_those_that_models_disagree_on():
     """The most divided first, of equals the first; where the designed factor reads a mark, only those that have it."""
     yes, no = ROW, replace(ROW, probs=ROW.probs[::-1].copy())

@@ -16,6 +16,8 @@ from ranker.report import GENERAL, write
 from ranker.report import over_tasks as report
 from ranker.results.ranking import Ranking
 from ranker.runs.over_tasks import match_tasks, over_tasks
+from ranker.scoring import over_tasks as scoring
+from ranker.scoring import paired_comparison
 from ranker.sources.base import SourceOptions
 from ranker.sources.logs.options import LogOptions
 from ranker.sources.logs.reading import holds_logs
@@ -196,6 +198,18 @@ def test_p_is_corrected_over_tasks_and_pairs(runs):
     assert summary.models[0] == "run-c"
     text = write(report.document(summary), "table")
     assert "Take run-c" in text
+
+
+def test_of_many_models_a_pair_that_a_task_does_not_compare_has_no_p(runs, monkeypatch):
+    """Above the limit each task compares the others with its own best, and that need not be the best over all."""
+    for module in (paired_comparison, scoring):
+        monkeypatch.setattr(module, "MAX_PAIRED_MODELS", 2)
+    lm_log(runs / "run-c", rows("nli", [0] * 40), "nli")
+    lm_log(runs / "run-c", rows("hans", [1] * 20), "hans")
+    summary = over_tasks(["run-a", "run-b", "run-c"])
+    shown = {(task.name, gap.a, gap.b): gap.p is not None for task in summary.tasks for gap in task.gaps}
+    compared = {("nli", "run-a", "run-b"), ("nli", "run-a", "run-c"), ("hans", "run-a", "run-c")}
+    assert shown == dict.fromkeys(compared, True) | {("hans", "run-a", "run-b"): False}
 
 
 @pytest.mark.more
