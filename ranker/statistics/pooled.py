@@ -236,14 +236,10 @@ def measure_chosen_rows(
     points = engine.compare_pairs(np.array(scores).transpose(2, 1, 0)) / 2  # (P, sizes x methods, halves)
     pairwise_accuracy = points[on.decided].mean(axis=0)
     first, halves = slice(len(methods)), len(scores)  # K labels
-    wider = (stdtrit(halves - 1, 0.975) / intervals.Z95) ** 2 if halves > 1 else np.inf
-    agreement = _agreement(
-        methods,
-        points[:, first].mean(axis=2),
-        wider * pairwise_accuracy[first].var(axis=1, ddof=min(halves - 1, 1)),
-        on,
-    )
-    error = np.sqrt(pairwise_accuracy[first].var(axis=1, ddof=min(halves - 1, 1)) / halves)
+    variance = pairwise_accuracy[first].var(axis=1, ddof=1)
+    wider = (stdtrit(halves - 1, 0.975) / intervals.Z95) ** 2
+    agreement = _agreement(methods, points[:, first].mean(axis=2), wider * variance, on)
+    error = np.sqrt(variance / halves)
     sampled = {method.name: (halves, float(deviation)) for method, deviation in zip(methods, error, strict=True)}
     reached = pairwise_accuracy.mean(axis=1).reshape(len(wanted), len(methods)).tolist()
     return replace(agreement, sampled=sampled), {

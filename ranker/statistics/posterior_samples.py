@@ -263,10 +263,9 @@ def _step(likelihood: Floats, most: float) -> float:
 
 def _resample(logarithms: Floats, rng: np.random.Generator) -> Ints:
     """Return (S,) worlds drawn by weight, evenly spaced: each as often as its share says, rounded up or down."""
-    weight = np.exp(logarithms - logarithms.max())
-    reach = np.cumsum(weight) / weight.sum()
-    ticks = (rng.random() + np.arange(len(weight))) / len(weight)
-    return np.asarray(np.minimum(np.searchsorted(reach, ticks), len(weight) - 1))
+    reach = np.cumsum(np.exp(logarithms - logarithms.max()))
+    ticks = (rng.random() + np.arange(len(reach))) / len(reach) * reach[-1]
+    return np.asarray(np.searchsorted(reach, ticks))
 
 
 class _State(NamedTuple):

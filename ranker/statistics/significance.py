@@ -76,7 +76,7 @@ def sign_flip(sums: Floats, rng: np.random.Generator) -> tuple[float, Test]:
     should never be zero".
     """
     sizes, distance = np.abs(sums[np.abs(sums) > TIE]), abs(float(sums.sum()))
-    slack = TIE * max(len(sums), 1)
+    slack = TIE * len(sums)
     if distance <= slack:
         return 1.0, "sign-flip"
     if (step := _step(sizes)) is not None:
