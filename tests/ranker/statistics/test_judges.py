@@ -133,6 +133,17 @@ def test_half_of_the_marks_may_be_missing():
     assert score == pytest.approx(infer(marks).differences.score, abs=0.03)
 
 
+def test_a_mark_that_is_missing_is_the_sum_of_a_model_and_a_row():
+    """Of marks that are such sums, models differ by as much on every row, also where some have none."""
+    rng = np.random.default_rng(0)
+    models = np.array([[0.6], [0.2], [-0.8]])
+    present = rng.random((3, 40)) < 0.7
+    judged = JudgedMarks(np.full((3, 40), np.nan), np.where(present, models + rng.normal(size=40), np.nan)[None])
+    differences = np.broadcast_to(models, (3, 40))
+    unit = np.sqrt((differences[present] ** 2).mean())
+    assert judged.filled[0] == pytest.approx(differences / unit, abs=1e-6)
+
+
 def test_people_overrule_a_judge_that_flatters():
     """With forty marks the flattered model is no longer first, and the judge's bias is known."""
     rng = np.random.default_rng(0)

@@ -1,5 +1,7 @@
 """A metric of all rows together from matches: its parts, its calibration, and copies of a model."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.stats
@@ -63,6 +65,15 @@ def test_what_answers_give_is_known_and_what_targets_give_is_estimated():
         values = draw(of_place, np.random.default_rng(4), 50_000).values
         assert values.mean(axis=0) == pytest.approx(np.broadcast_to(expected, 6), abs=0.02)
         assert (np.ptp(values, axis=0) == 0).all() == (place == 1)
+
+
+def test_matches_may_be_counted_in_any_unit():
+    """Ten times the matches and items have the same F1, and so the same draws, even of two models: both agree alike."""
+    evidence, _ = evidence_of(np.random.default_rng(3), 8, models=2)
+    evidence = replace(evidence, families=EACH[:2])
+    larger = replace(evidence, alike=10 * evidence.alike, labelled=10 * evidence.labelled)
+    values = [draw(each, np.random.default_rng(4)).values for each in (evidence, larger)]
+    assert values[1] == pytest.approx(values[0], abs=1e-9)
 
 
 def evidence_fields(evidence):
