@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ranker.domains.select import select_sets
     from ranker.errors import DataError, ModelError, RankModelsError, StoreError, UsageError
     from ranker.progress import silent
+    from ranker.report.plot import plot
     from ranker.results.changes import Changes
     from ranker.results.decision import Decision
     from ranker.results.evaluation import Evaluation, MethodResult
@@ -122,6 +123,7 @@ __all__ = [
     "marker",
     "option",
     "over_tasks",
+    "plot",
     "rank",
     "rank_votes",
     "select_sets",
@@ -144,6 +146,7 @@ _HOME = {
     "ranker.domains.select": ("select_sets",),
     "ranker.errors": ("DataError", "ModelError", "RankModelsError", "StoreError", "UsageError"),
     "ranker.progress": ("silent",),
+    "ranker.report.plot": ("plot",),
     "ranker.results.changes": ("Changes",),
     "ranker.results.decision": ("Decision",),
     "ranker.results.evaluation": ("Evaluation", "MethodResult"),

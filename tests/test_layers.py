@@ -33,9 +33,8 @@ MAY_KNOW["domains"] = tuple(
 )
 MAY_KNOW["cli"] = ("commands", "errors")
 MAY_KNOW["__main__"] = ("cli",)
-UPWARDS = {"ranker.results.result": ("ranker.report.plot", "ranker.report.figures"), "ranker": ("ranker.domains",)}
-"""A result draws itself when it is asked to, and the public names of a room that an entry point adds are found by name:
-both are imported late, and nothing else points up."""
+UPWARDS = {"ranker": ("ranker.domains",)}
+"""The public names of a room that an entry point adds are found by name, and imported late; nothing else points up."""
 MOST_FLOORS, MOST_ARROWS, MOST_FILES = 11, 154, 8
 COMPUTING = ("errors.py", "numbers.py", "scoring/score.py", "scoring/reference.py")
 HEAVY = ("torch", "transformers", "captum", "shap", "lime", "scipy", "pyarrow", "matplotlib", "sklearn")

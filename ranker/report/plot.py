@@ -1,4 +1,4 @@
-"""One figure of a result: what `Result.plot` draws."""
+"""`plot`: one figure of a result."""
 
 from __future__ import annotations
 
@@ -14,17 +14,34 @@ LINE_POINTS, CHARACTERS_PER_INCH = 16, 8
 """Height of a line of a title, and its characters, of which more do not fit."""
 
 
-def plot(drawable: Result, name: str | None = None) -> Drawing:
-    """Draw the named figure, or the first, of those that a report of it has.
+def plot(drawable: Result, figure: str | None = None) -> Drawing:
+    """Draw one figure of a result, as in the reports.
+
+    Args:
+        drawable: what `rank`, `decide`, `compare` or `shift` gave.
+        figure: of an evaluation "learning-curve", "against-acc" or "distribution", of a decision
+            "accuracies" or "costs", of a shift "heatmap", "overlap" or "summaries", of models
+            over many sets "ranks", "critical-difference", or a trend. None takes the first that the result has.
+
+    Returns:
+        The drawing, which a notebook shows: `figure` is matplotlib's, with its title and `savefig`; `title`, `help`
+        and `alt` say in words what it is about, how to read it, and what can be seen in it.
 
     Raises:
         UsageError: the result has no figure.
+        UnknownName: it has others.
+
+    Example:
+        >>> from ranker import Evidence, load_set, load_suite, plot, rank
+        >>> models, rows = load_suite(["hans-sub-mini"]).models[-3:], load_set("hans-sub", limit=40)
+        >>> plot(rank(models, rows, evidence=Evidence("none")), "distribution")
+        <figure distribution: ...>
     """
     drawn = {drawing.name: drawing for drawing in _drawings(drawable)}
     kind = type(drawable).__name__
     if not drawn:
         raise UsageError(f"this {kind} has no figure: `to_frame()` has its numbers", value=kind)
-    drawing = look_up(f"figure of this {kind}", next(iter(drawn)) if name is None else name, drawn)
+    drawing = look_up(f"figure of this {kind}", next(iter(drawn)) if figure is None else figure, drawn)
     _set_title(drawing)
     return drawing
 

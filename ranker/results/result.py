@@ -14,8 +14,6 @@ from ranker.numbers import counted
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ranker.report.figures import Drawing
-
 MAX_NOTEBOOK_ROWS = 60
 """Rows of a table that a notebook shows, at most; a frame has all of them."""
 
@@ -63,32 +61,6 @@ class Result(ABC):
 
         frame = pd.DataFrame([dict(_flat(row)) for row in self.to_rows()])
         return frame.set_index(list(self.index)) if self.index else frame
-
-    def plot(self, figure: str | None = None) -> Drawing:
-        """Draw one figure, as in the reports.
-
-        Args:
-            figure: of an evaluation "learning-curve", "against-acc" or "distribution", of a decision
-                "accuracies" or "costs", of a shift "heatmap", "overlap" or "summaries", of models
-                over many sets "ranks", "critical-difference", or a trend. None takes the first that the result has.
-
-        Returns:
-            The drawing, which a notebook shows: `figure` is matplotlib's, with its title and `savefig`; `title`, `help`
-            and `alt` say in words what it is about, how to read it, and what can be seen in it.
-
-        Raises:
-            UsageError: the result has no figure.
-            UnknownName: it has others.
-
-        Example:
-            >>> from ranker import Evidence, load_set, load_suite, rank
-            >>> models, rows = load_suite(["hans-sub-mini"]).models[-3:], load_set("hans-sub", limit=40)
-            >>> rank(models, rows, evidence=Evidence("none")).plot("distribution")
-            <figure distribution: ...>
-        """
-        from ranker.report.plot import plot
-
-        return plot(self, figure)
 
     def __repr__(self) -> str:
         return self.answer

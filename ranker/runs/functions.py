@@ -17,7 +17,7 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any
 
-from ranker.records import digest
+from ranker.runtime.store import key_digest
 from ranker.sources.base import version
 
 OURS = ("factors", "ranker.attribution", "ranker.scoring", "ranker.statistics", "ranker.tasks")
@@ -42,7 +42,7 @@ def identity(value: Any) -> str | None:
         True
     """
     try:
-        return digest({"function": _identify(value), "made with": computation_versions()})
+        return key_digest({"function": _identify(value), "made with": computation_versions()})
     except UnidentifiedValue:
         return None
 

@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 GOOD = """\
 from factors import Attributions, Example, factor
 from ranker import ClassificationTask, Evidence, Runtime, decide, labelled, load_set, load_suite
-from ranker import rank, what_changed
+from ranker import plot, rank, what_changed
 
 
 @factor("SECOND", higher_is_better=False, explains="shortcut", pair=True)
@@ -31,7 +31,7 @@ def best(names: list[str], rows: str, seed: int = 0) -> tuple[str, float]:
 ranking = rank(load_suite(["hans-sub-mini"]), load_set("hans-sub", limit=40), evidence=Evidence("none"))
 accuracy: float = ranking.evaluation.best.pairwise_accuracy
 rows: list[str] = [change.name for change in what_changed(ranking, ranking).methods]
-ranking.plot().figure.savefig("figure.svg")
+plot(ranking).figure.savefig("figure.svg")
 """
 
 WRONG = {

@@ -3,7 +3,7 @@ import re
 import numpy as np
 import pytest
 
-from ranker import shift
+from ranker import plot, shift
 from ranker.domains.report import shift_figures
 from ranker.domains.report.shift import document
 from ranker.errors import UsageError
@@ -22,7 +22,7 @@ def shifts():
 )
 def test_a_heatmap_has_every_pair(shifts, figure, measure, least):
     """Twice, and none of a set with itself; overlaps of vocabularies are DomainSum's Figure 4."""
-    drawing = shifts.plot(*figure)
+    drawing = plot(shifts, *figure)
     texts = [text.get_text() for text in drawing.figure.axes[0].texts]
     assert sorted(texts) == sorted(2 * [f"{pair.measure(measure).value:.2f}" for pair in shifts.pairs])
     assert drawing.alt == f"3 by 3 cells. Most alike: hans-sub and hans-con; least: {least}."
@@ -61,7 +61,7 @@ def test_two_sets_have_no_figure():
     two = shift("hans-sub", "hans-con")
     assert shift_figures.drawings(two) == []
     with pytest.raises(UsageError):
-        two.plot()
+        plot(two)
 
 
 def test_the_page_has_both(shifts):

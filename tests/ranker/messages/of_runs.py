@@ -48,6 +48,7 @@ from ranker.labelling.sheet import read_lines
 from ranker.limits import LIMITS, Limits
 from ranker.records import read_toml, record
 from ranker.report import changes, write
+from ranker.report.plot import plot
 from ranker.results.gate import Gate
 from ranker.results.ranking import Ranking
 from ranker.results.table import ScoreTable
@@ -270,11 +271,11 @@ MESSAGES = [
     ("a gate that does not follow", lambda _: Gate("a", 0.02, (), ("a gap",), False, True),
      "`passes` of a gate must follow from `held`, `absent` and `failed`"),
     # report
-    ("a result without figures", lambda _: toy().table.plot(),
+    ("a result without figures", lambda _: plot(toy().table),
      "this ScoreTable has no figure: `to_frame()` has its numbers"),
-    ("a figure of a ranking", lambda _: toy_decision().plot("distribution"),
+    ("a figure of a ranking", lambda _: plot(toy_decision(), "distribution"),
      "there is no figure of this Ranking 'distribution'; known: accuracies"),
-    ("a shift of two sets", lambda _: shift("hans-sub", "hans-con").plot(),
+    ("a shift of two sets", lambda _: plot(shift("hans-sub", "hans-con")),
      "this Shift has no figure: `to_frame()` has its numbers"),
     ("a format", lambda _: report.render(toy(), "pair"), "there is no format 'pair'; did you mean pairs?"),
     # labelling

@@ -10,6 +10,7 @@ from test_report_formats import with_found
 
 from ranker import report
 from ranker.commands import outputs
+from ranker.report.plot import plot
 from ranker.report.ranking import answer
 from ranker.results.costs import Costs, ModelUsage
 from ranker.results.ranking import Ranking
@@ -105,13 +106,13 @@ def test_programs_have_the_numbers(tmp_path):
 
 def test_the_figure_has_each_model_whose_cost_is_known():
     """By price, or by time where no price is known; without both there is none."""
-    drawing = PRICED.plot("costs")
+    drawing = plot(PRICED, "costs")
     assert drawing.title == "Quality against price"
     assert "m0 10 and 90.0 %, on the frontier with 90.0 %; m1 1 and 89.7 %" in drawing.alt
     assert "m2" not in drawing.alt
     seconds = with_found(PRICED, costs=dataclasses.replace(PRICED.decision.costs, by="seconds"))
-    assert seconds.plot("costs").title == "Quality against time"
+    assert plot(seconds, "costs").title == "Quality against time"
     free = priced(close_by(), m0=0.0, m1=0.0, m2=0.5)
-    assert "m0 0 and" in free.plot("costs").alt
+    assert "m0 0 and" in plot(free, "costs").alt
     assert "[figure: Quality against price]" not in outputs.render_document(document(close_by()), "html", None)
     assert "Quality against price" in outputs.render_document(document(PRICED), "html", None)

@@ -1,4 +1,4 @@
-"""`Result.plot`: one figure of a result."""
+"""`plot`: one figure of a result."""
 
 import pytest
 from refusals import refuses
@@ -9,6 +9,7 @@ from ranker.domains.compare import compare
 from ranker.domains.report import sets_figures
 from ranker.errors import UnknownName, UsageError
 from ranker.report import figures
+from ranker.report.plot import plot
 
 
 def board():
@@ -19,7 +20,7 @@ def board():
 @pytest.mark.parametrize(("make", "first"), [(toy, "learning-curve"), (toy_decision, "accuracies"), (board, "ranks")])
 def test_the_first_figure_is_drawn_unasked(make, first):
     """A notebook gets it as SVG, a shell its name in a line, everybody matplotlib's own figure."""
-    drawn = make().plot()
+    drawn = plot(make())
     assert (drawn.name, repr(drawn)) == (first, f"<figure {first}: {drawn.title}>")
     assert drawn._repr_svg_().startswith("<?xml")
     assert drawn.figure.axes
@@ -29,7 +30,7 @@ def test_the_first_figure_is_drawn_unasked(make, first):
 def test_a_title_stands_above_its_figure_and_fits():
     """In lines as wide as the figure, which becomes so much taller; the axes keep their size."""
     (in_report,) = (d for d in figures.drawings(toy(), figures.ALL["evaluation"]) if d.name == "against-acc")
-    drawn = toy().plot("against-acc").figure
+    drawn = plot(toy(), "against-acc").figure
     (title,) = (text for text in drawn.texts if "Each pair" in text.get_text())
     drawn.canvas.draw()
     box = title.get_window_extent()
@@ -45,19 +46,19 @@ def test_a_title_stands_above_its_figure_and_fits():
 def test_every_figure_of_a_report_has_its_name(make):
     """Each that a report of the ranking holds can be asked for."""
     names = [drawing.name for drawing in figures.drawings(make(), figures.ALL[make().mode])]
-    assert [make().plot(name).name for name in names] == names
+    assert [plot(make(), name).name for name in names] == names
 
 
 @pytest.mark.more
 def test_every_figure_of_many_sets_has_its_name():
     """Ranks, critical difference and trends, too."""
     names = [drawing.name for drawing in sets_figures.drawings(board())]
-    assert [board().plot(name).name for name in names] == names
+    assert [plot(board(), name).name for name in names] == names
 
 
 def test_what_cannot_be_drawn_is_one_line():
     """A result without figures, and a figure that the ranking does not have."""
     with refuses(UsageError, value="ScoreTable"):
-        toy().table.plot()
+        plot(toy().table)
     with refuses(UnknownName, value="distribution"):
-        toy_decision().plot("distribution")
+        plot(toy_decision(), "distribution")

@@ -75,7 +75,7 @@ CELLS = (
     "ranking",
     "ranking.decision if ranking.mode == 'decision' else ranking.evaluation",
     "ranking.table",
-    "ranking.plot()",
+    "from ranker import plot; plot(ranking)",
     BESIDE,
 )
 
