@@ -16,7 +16,7 @@ from ranker.sources.options import Heading
 
 if TYPE_CHECKING:
     from ranker.domains.results.shift import Selection
-    from ranker.domains.runs.shift import SelectionSettings, ShiftRequest
+    from ranker.domains.runs.shift import ShiftRequest
 
 
 @click.command(cls=options.HeadedCommand)
@@ -57,16 +57,8 @@ if TYPE_CHECKING:
     "--select",
     is_flag=True,
     help="Choose the sets to test models on, as BOSS does: one of each text source, none too similar to the in-"
-    "domain set, and of these the ones on which --models lose most. A single file is a table of numbers: set, source, "
+    "domain set, and of these the ones on which models lose most. The file is a table of numbers: set, source, "
     "similarity, model, value, kind.",
-)
-@options.option(
-    Heading.METHODS,
-    "--source",
-    "sources",
-    multiple=True,
-    metavar="SET=SOURCE",
-    help="Text source of a set, for --select. Repeat for each set.",
 )
 @options.option(
     Heading.METHODS,
@@ -125,12 +117,13 @@ def shift(**values: Any) -> None:
     format_name = arguments.format_name(values)
     look_up("format of shifts", format_name, GENERAL)
     outputs.check(values)
-    if values["select"] and len(values["texts"]) == 1:
+    if values["select"]:
         selected = _select_from_table(values)
         stderr.check_strict(values, selected.notes)
         document = report.selection(selected)
         outputs.write_document(document, format_name, values["output"])
         return
+    refuse(values, ("keep",), "is for `--select`")
     distances = answer_request(_question({**values, "more_models": ()}))
     distances = replace(distances, failures={model: name_flags(reason) for model, reason in distances.failures.items()})
     stderr.check_strict(values, distances.notes)
@@ -146,8 +139,9 @@ def _select_from_table(values: Mapping[str, Any]) -> Selection:
     """Choose test sets from a table of numbers."""
     from ranker.domains.select import select_sets
 
-    of_texts = ("models", "sources", "by", "topics", "encoder", "plots")
-    refuse(values, of_texts, "is for texts, and `--select` with a single file reads a table")
+    refuse(values, ("models", "by", "topics", "encoder", "plots"), "is for texts, and `--select` reads a table")
+    if len(values["texts"]) != 1:
+        raise UsageError.about("select", f"reads one table (got {len(values['texts'])})", len(values["texts"]))
     return select_sets(
         values["texts"][0],
         similar=values["similar"],
@@ -172,25 +166,8 @@ def _question(values: Mapping[str, Any]) -> ShiftRequest:
         models=arguments.named_models(values),
         task=values["task"],
         reading=ReadOptions(columns, options.encoding, values["limits"], options.empty_words),
-        selecting=_selecting(values),
         encoder=values["encoder"],
         pooling=values["pooling"],
         seed=values["seed"],
         runtime=arguments.runtime(values, stderr.bars(values)),
     )
-
-
-def _selecting(values: Mapping[str, Any]) -> SelectionSettings | None:
-    """Return how sets are chosen; None without `--select`."""
-    from ranker.domains.runs.shift import SelectionSettings
-
-    if not values["select"]:
-        refuse(values, ("sources", "keep"), "is for `--select`")
-        return None
-    sources = {}
-    for text in values["sources"]:
-        name, _, source = text.partition("=")
-        if not source:
-            raise UsageError.about("source", f"must be like train=web (got {text})", text)
-        sources[name] = source
-    return SelectionSettings(sources, values["similar"], values["sets"], values["keep"])

@@ -46,13 +46,14 @@ def document(shift: Shift) -> Document:
 
 def selection(selected: Selection) -> Document:
     """Build the document of sets that were chosen from a table."""
+    names = ", ".join(selected.chosen) or "none"
     return Document(
         title=f"Test sets for {selected.first}",
         tables=[_choices(selected.choices)],
         remarks=list(selected.notes),
         rows=selected.to_rows(),
         content=selected.to_dict,
-        answer=[_chosen(selected.choices)],
+        answer=[f"Sets to test on: {names}."],
     )
 
 
@@ -63,7 +64,7 @@ def _drawings(shift: Shift) -> Sequence[Drawing]:
 
 
 def _answer(shift: Shift) -> Iterator[str]:
-    """Yield a sentence for each new domain, and for the chosen sets."""
+    """Yield a sentence for each new domain."""
     for pair in shift.new:
         drop = shift.drop(pair.b)
         yield f"{pair.b}: {pair.verdict}. {pair.reason}{'' if drop is None else f' {_expected(shift, drop)}'}"
@@ -71,12 +72,6 @@ def _answer(shift: Shift) -> Iterator[str]:
         of_halves = [f"Two halves of {shift.first} are {_cell('mmd', half.value)} apart. " for half in shift.halves]
         untold = "A distance does not tell what models lose: label ten rows (`rank-models label`), and rank the models."
         yield f"{''.join(of_halves)}{untold}"
-    if shift.choices:
-        yield _chosen(shift.choices)
-
-
-def _chosen(choices: Sequence[SetChoice]) -> str:
-    return f"Sets to test on: {', '.join(choice.name for choice in choices if choice.chosen) or 'none'}."
 
 
 def _expected(shift: Shift, drop: float) -> str:
@@ -156,8 +151,6 @@ def _of_models(shift: Shift) -> Iterator[Table]:
         heads = [*shift.models, "mean drop"]
         yield table(f"The models: {words(shift.metric).column}", ["set"], heads, _scores(shift, names))
     yield from correlations(shift.correlations)
-    if shift.choices:
-        yield _choices(shift.choices)
 
 
 def _choices(choices: Sequence[SetChoice]) -> Table:

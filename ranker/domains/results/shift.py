@@ -203,7 +203,6 @@ class Shift(Result):
         metric: metric of the models' outcomes: "ACC" for classes; "" without models.
         scores: mean outcome of each model on each set that has labels.
         correlations: correlations between the measures and the models' losses.
-        choices: sets to test on; empty if not requested.
         failures: model -> why it could not be run.
         halves: MMD^2 of words between two random halves of the in-domain set; empty if it has too few texts.
 
@@ -225,7 +224,6 @@ class Shift(Result):
     metric: str = ""
     scores: tuple[Score, ...] = ()
     correlations: tuple[Correlation, ...] = ()
-    choices: tuple[SetChoice, ...] = ()
     failures: Mapping[str, str] = field(default_factory=dict)
     halves: tuple[DistanceMeasure, ...] = ()
 

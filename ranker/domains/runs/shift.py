@@ -15,11 +15,10 @@ from ranker.datasets import readers, sets
 from ranker.datasets.readers import Sheet
 from ranker.datasets.sets import LabelledDataset
 from ranker.domains import parts
-from ranker.domains.results.shift import SetChoice, Shift
+from ranker.domains.results.shift import Shift
 from ranker.domains.runs.over_sets import add_model_scores, over_sets
-from ranker.domains.select import MAX_CHOSEN_SETS, SIMILAR, choose_sets
 from ranker.domains.shift import Domain, measure_shift
-from ranker.errors import Assumption, DataError, UsageError, check_installed, listed, look_up
+from ranker.errors import Assumption, DataError, UsageError, check_installed, listed
 from ranker.files.columns import Columns, Row
 from ranker.limits import LIMITS, Limits
 from ranker.runs.inspected import Models, inspect_models
@@ -54,30 +53,12 @@ class ReadOptions:
 
 
 @dataclass(frozen=True)
-class SelectionSettings:
-    """Settings for choosing test sets: see `ranker.domains.select`.
-
-    Attributes:
-        sources: set -> source of its texts; every set has one.
-        similar: cosine with the in-domain set from which a set is too similar.
-        sets: largest number of chosen sets.
-        keep: sets that are never too similar.
-    """
-
-    sources: Mapping[str, str]
-    similar: float = SIMILAR
-    sets: int = MAX_CHOSEN_SETS
-    keep: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
 class ShiftRequest:
     """Inputs and settings of `shift`.
 
     Attributes:
         texts, by, topics, models, task, encoder, layer, pooling, seed, runtime: see `shift`.
         reading: how files are read.
-        selecting: how test sets are chosen; None to choose none.
     """
 
     texts: Sequence[Texts]
@@ -86,7 +67,6 @@ class ShiftRequest:
     models: Models | None = None
     task: ClassificationTask | str | None = None
     reading: ReadOptions = ReadOptions()
-    selecting: SelectionSettings | None = None
     encoder: str | Path | None = None
     layer: int | None = None
     pooling: str = "mean"
@@ -101,10 +81,6 @@ def shift(
     topics: int | None = None,
     models: Models | None = None,
     task: ClassificationTask | str | None = None,
-    sources: Mapping[str, str] | None = None,
-    similar: float = SIMILAR,
-    sets: int = MAX_CHOSEN_SETS,
-    keep: Sequence[str] = (),
     encoder: str | Path | None = None,
     layer: int | None = None,
     pooling: str = "mean",
@@ -123,10 +99,6 @@ def shift(
             go with it.
         task: task of the models, or its name; None takes the one that the labels and the models fit. Labels that the
             task counts as one are one, with or without models.
-        sources: set -> source of its texts. Test sets are then chosen as BOSS does, by what `models` lose.
-        similar: with `sources`, the cosine with the in-domain set from which a set is too similar.
-        sets: largest number of chosen sets.
-        keep: sets that are never too similar.
         encoder: sentence encoder, a directory or a hub id; cosine and MMD^2 are also measured by its vectors.
         layer: layer of the vectors, from 0, the embeddings; None for the last.
         pooling: how token vectors become one: "mean", or "cls" for the first token.
@@ -139,7 +111,7 @@ def shift(
         The distances between every two sets by several measures, with a verdict.
 
     Raises:
-        UsageError: fewer than two sets, or more than 20; an unknown task or source.
+        UsageError: fewer than two sets, or more than 20; an unknown task.
         DataError: a file cannot be read, has no texts, or has labels outside the task.
         ModelError: no model could be asked.
 
@@ -149,12 +121,9 @@ def shift(
         >>> found.pair("hans-sub", "hans-con").verdict
         'far'
     """
-    selecting = None if sources is None else SelectionSettings(sources, similar, sets, tuple(keep))
     reading = ReadOptions(columns or {})
     return answer_request(
-        ShiftRequest(
-            texts, by, topics, models, task, reading, selecting, encoder, layer, pooling, seed=seed, runtime=runtime
-        )
+        ShiftRequest(texts, by, topics, models, task, reading, encoder, layer, pooling, seed, runtime)
     )
 
 
@@ -164,7 +133,6 @@ def answer_request(question: ShiftRequest) -> Shift:
     if question.encoder is not None:
         check_installed("`encoder`", "models", option="encoder")
     compared = compare_sets(question)
-    _check(question, compared.domains)
     named_task = NamedTask(question.task or compared.task)
     models = None if question.models is None else inspect_models(question.models)
     decided = named_task.lookup() if models is None else decide_task(named_task, compared.sheet, models.infos)
@@ -179,7 +147,7 @@ def answer_request(question: ShiftRequest) -> Shift:
     if scored is not None and task is not None:
         outcomes, failures = scored
         distances = add_model_scores(distances, outcomes, task.metric, failures)
-    return distances if question.selecting is None else _select_sets(distances, question.selecting)
+    return distances
 
 
 def _encode_domains(domains: Sequence[Domain], question: ShiftRequest) -> tuple[Sequence[Domain], str]:
@@ -193,35 +161,6 @@ def _encode_domains(domains: Sequence[Domain], question: ShiftRequest) -> tuple[
     with runtime.progress("sentences", sum(len(domain.examples) for domain in domains)) as advance:
         encoded = [replace(domain, vectors=encoder.vectors(domain.texts, advance)) for domain in domains]
     return encoded, encoder.description
-
-
-def _check(question: ShiftRequest, domains: Sequence[Domain]) -> None:
-    """Refuse to choose sets without models, without a source for each set, or by unknown names."""
-    selection = question.selecting
-    if selection is None:
-        return
-    names = {domain.name: domain.name for domain in domains}
-    if question.models is None:
-        raise UsageError("sets are chosen by what models lose on them: `models` is needed", option="models")
-    for name in (*selection.sources, *selection.keep):
-        look_up("set", name, names)
-    if without := [name for name in names if name not in selection.sources]:
-        text = f"every set needs a source, where its texts come from; {listed(without)} has none"
-        raise UsageError(text, option="sources", value=tuple(without))
-
-
-def _select_sets(shifts: Shift, rules: SelectionSettings) -> Shift:
-    """Add the chosen test sets, with reasons."""
-    candidates = []
-    for pair in shifts.new:
-        cosine, drop = pair.measure(shifts.closeness).value, shifts.drop(pair.b)
-        if cosine is None or drop is None:
-            lacking = "no direction" if cosine is None else "no score"
-            raise UsageError.of(pair.b, f"cannot be chosen or left out: it has {lacking} to compare")
-        candidates.append(SetChoice(pair.b, rules.sources[pair.b], cosine, drop))
-    return replace(
-        shifts, choices=choose_sets(rules.sources[shifts.first], candidates, rules.similar, rules.sets, rules.keep)
-    )
 
 
 @dataclass(frozen=True)

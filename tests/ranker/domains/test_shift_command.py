@@ -69,7 +69,7 @@ def test_bad_input_gets_one_line(run, tmp_path, arguments, message):
 @pytest.mark.parametrize(
     ("option", "value"),
     [
-        ("--models", "a"), ("--source", "a=b"), ("--by", "a"), ("--topics", "3"), ("--encoder", "a"),
+        ("--models", "a"), ("--by", "a"), ("--topics", "3"), ("--encoder", "a"),
         ("--plots", "figures"),
     ],
 )  # fmt: skip
@@ -77,7 +77,7 @@ def test_options_of_texts_are_refused_with_a_table(run, option, value):
     """A table for `--select` has neither rows nor models."""
     status, out, err = run("shift", "--select", TABLES / "boss-sentiment.csv", option, value)
     assert (status, out) == (2, "")
-    assert err == f"rank-models: `{option}` is for texts, and `--select` with a single file reads a table\n"
+    assert err == f"rank-models: `{option}` is for texts, and `--select` reads a table\n"
 
 
 def test_sets_are_chosen_from_a_table_in_every_format(run):
@@ -103,8 +103,8 @@ def test_two_rows_are_answered(run, tmp_path):
     assert "two: cannot be told. two has 2 texts, and 20 are needed." in out
 
 
-def test_models_and_choices_are_shown(run, tmp_path):
-    """Each model has its loss and labels, and each chosen set its reason."""
+def test_models_are_shown(run, tmp_path):
+    """Each model has its loss and labels."""
     answers = tmp_path / "answers.csv"
     lines = {"home": [("a", "yes"), ("b", "no")], "away": [("c", "yes"), ("d", "no")]}
     for name, rows in lines.items():
@@ -114,12 +114,9 @@ def test_models_and_choices_are_shown(run, tmp_path):
         (tmp_path / f"{name}.jsonl").write_text(text)
     all_rows = [(f"{word} {n}", "yes" if word in "acd" else "no") for word in "abcd" for n in range(30)]
     answers.write_text("text,prediction\n" + "".join(f"{text},{label}\n" for text, label in all_rows))
-    files = ("home.jsonl", "away.jsonl", "--models", "answers.csv", "--quiet")
-    status, out, _ = run("shift", *files, "--select", "--source", "home=web", "--source", "away=tv", "--similar", "1")
+    files = ("home.jsonl", "away.jsonl", "--quiet")
+    status, out, _ = run("shift", *files, "--models", "answers.csv")
     assert status == 0
-    assert "Sets to test on: away." in out
-    shown_text = " ".join(out.split())
-    assert "home 100.0 away 50.0 +50.0" in shown_text
-    assert "of its source, tv, the" in shown_text
-    assert run("shift", *files, "--source", "home=web")[2] == "rank-models: `--source` is for `--select`\n"
-    assert "must be like train=web (got x)" in run("shift", *files, "--select", "--source", "x")[2]
+    assert "home 100.0 away 50.0 +50.0" in " ".join(out.split())
+    assert run("shift", *files, "--keep", "home")[2] == "rank-models: `--keep` is for `--select`\n"
+    assert run("shift", *files, "--select")[2] == "rank-models: `--select` reads one table (got 2)\n"

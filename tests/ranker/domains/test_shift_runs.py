@@ -198,27 +198,6 @@ def test_models_lose_what_their_accuracies_say(tmp_path):
     assert shifts.drop("away") == pytest.approx((yes + (1 - wrong) - (1 - yes)) / 2)
 
 
-def test_sets_to_test_on_are_chosen(tmp_path):
-    """By source, likeness and drop; each set needs a source."""
-    home, away = labelled("law", 60, "court"), labelled("sport", 60, "goal")
-    files = [write(tmp_path / f"{name}.jsonl", rows) for name, rows in (("home", home), ("away", away), ("copy", home))]
-    models, sources = [WordGuess("court")], {"home": "web", "away": "tv", "copy": "news"}
-    shifts = shift(*files, models=models, sources=sources)
-    assert [(choice.name, choice.chosen) for choice in shifts.choices] == [("away", True), ("copy", False)]
-    assert "too similar: a cosine of 1.000" in shifts.choices[1].reason
-    assert [c.chosen for c in shift(*files, models=models, sources=sources, keep=["copy"]).choices] == [True, True]
-    for wrong, error_type, value in (
-        ({"sources": sources}, UsageError, None),
-        ({"sources": {"home": "web"}, "models": models}, UsageError, ("away", "copy")),
-        ({"sources": sources | {"x": "y"}, "models": models}, UnknownName, "x"),
-    ):
-        with refuses(error_type, value=value):
-            shift(*files, **wrong)
-    new = write(tmp_path / "new.jsonl", [{"text": row["text"]} for row in away])
-    with refuses(UsageError, place="new"):
-        shift(files[0], new, models=models, sources={"home": "web", "new": "tv"})
-
-
 def test_labels_of_another_task_are_refused(tmp_path):
     """In one line that names the set; and numbers that a model counts otherwise."""
     home = write(tmp_path / "home.jsonl", labelled("law", 30, "court"))

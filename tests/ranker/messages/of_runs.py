@@ -382,10 +382,6 @@ MESSAGES = [
     ("a row without a summary",
      lambda _: answer_request(ShiftRequest([[{"text": "a", "summary": None}]] * 2, reading=SUMMARIES)),
      "row 1: the column 'summary' must hold a summary (columns: text, summary)"),
-    ("no models to choose sets by", lambda _: shift("hans-sub", "hans-con", sources={"hans-sub": "web"}),
-     "sets are chosen by what models lose on them: `models` is needed"),
-    ("a set without a source", lambda _: shift("hans-sub", "hans-con", sources={"hans-sub": "web"}, models=MINI),
-     "every set needs a source, where its texts come from; hans-con has none"),
     # commands
     ("a file that is there", lambda _: checked("output", "file"),
      "`--output`: file is there already; `--force` writes over it"),
