@@ -199,8 +199,8 @@ def compares(model: Model) -> bool:
 def ask_verdicts(judge: InspectedModels, answering: Answering, runtime: Runtime) -> dict[str, tuple[Verdicts, int]]:
     """Ask a judge which of two answers is better, of every two models on each row, in both orders.
 
-    A verdict is the mean over the orders of the difference of the probabilities of its two words. The rest is
-    beside the verdicts stands how many answers failed.
+    A verdict is the mean over the orders of the difference of the probabilities of its two words. Beside
+    the verdicts stands how many answers failed.
     """
     texts = {name: of_model.answers() or () for name, of_model in answering.answers(runtime).items()}
     units = [
