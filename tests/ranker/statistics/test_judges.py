@@ -144,6 +144,14 @@ def test_a_mark_that_is_missing_is_the_sum_of_a_model_and_a_row():
     assert judged.filled[0] == pytest.approx(differences / unit, abs=1e-6)
 
 
+def test_many_clear_marks_leave_one_prior_alone():
+    """The others are less probable by more than numbers hold, and weigh nothing."""
+    rng = np.random.default_rng(0)
+    people = np.array([[1.0], [0.0]]) + 0.01 * rng.normal(size=(2, 1000))
+    score = infer(JudgedMarks(people, rng.normal(size=(1, 2, 1000)))).differences.score
+    assert score == pytest.approx([0.5, -0.5], abs=0.01)
+
+
 def test_people_overrule_a_judge_that_flatters():
     """With forty marks the flattered model is no longer first, and the judge's bias is known."""
     rng = np.random.default_rng(0)
