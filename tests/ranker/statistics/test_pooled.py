@@ -441,7 +441,7 @@ def test_undefined_scores_leave_the_mean_over_the_pool():
 
 @pytest.mark.more
 def test_large_pools_are_measured_by_less(monkeypatch):
-    """Of many models and rows fewer draws are taken, and rows are asked from a part of each half; both are said."""
+    """Fewer draws are taken, but of quick methods, and rows are asked from a part of each half; both are said."""
     inputs = world()
     monkeypatch.setattr(pooled, "MAX_CELLS", 4 * 60 * 8)
     monkeypatch.setattr(pooled, "MIN_DRAWS", 5)
@@ -452,8 +452,10 @@ def test_large_pools_are_measured_by_less(monkeypatch):
         sizes.append(pool.probs.shape[1])
         return split_rows(pool, targets, count)
 
-    measurements = measured(*inputs, [NAMED["SURROGATE"], replace(SPLIT, pick=picked)], curve=())
+    quick = PoolMethod("MEAN", "pool", shares, frozenset({"labels"}))
+    measurements = measured(*inputs, [NAMED["SURROGATE"], quick, replace(SPLIT, pick=picked)], curve=())
     assert measurements.method("SURROGATE").draws == 8
+    assert measurements.method("MEAN").draws is None
     assert set(sizes) == {10}  # every third of thirty
     assert measurements.method("MEAN+SPLIT").draws == 8
     monkeypatch.setattr(pooled, "MAX_CELLS", 1)
