@@ -407,6 +407,21 @@ def test_the_interval_is_that_of_the_variances():
     assert (method_shown.ci_low, method_shown.ci_high) == pytest.approx((low, high), abs=0.005)
 
 
+def test_a_method_that_follows_the_metric_has_the_noise_of_its_draws():
+    """That of the table's other methods adds nothing."""
+    _, pool, targets = world()
+    population = Population(pool, targets, np.ones(6, dtype=bool), Halves.draw(60, 3, np.random.default_rng(0)))
+    follower = PoolMethod("MEAN", "pool", shares, draws=40)
+
+    def noise_with(*noise):
+        of_table = np.full((6, 2), 0.7), np.zeros((2, 60)), np.array(noise), np.array(noise)
+        metric = MethodAgreement(("ACC", "OURS"), ("baseline", "factor"), *of_table)
+        found, _ = pooled.measure_random_labels([follower], population, 3, metric, {}, np.random.default_rng(1))
+        return found.noise[0]
+
+    assert noise_with(0.01, 0.5) - noise_with(0.0, 0.5) == pytest.approx(0.01)
+
+
 @pytest.mark.more
 def test_the_standard_error_of_draws_is_that_of_other_seeds():
     """What few draws leave open is how far apart other draws of the same rows are."""
