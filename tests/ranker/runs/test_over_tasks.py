@@ -207,9 +207,9 @@ def test_of_many_models_a_pair_that_a_task_does_not_compare_has_no_p(runs, monke
     lm_log(runs / "run-c", rows("nli", [0] * 40), "nli")
     lm_log(runs / "run-c", rows("hans", [1] * 20), "hans")
     summary = over_tasks(["run-a", "run-b", "run-c"])
-    shown = {(task.name, gap.a, gap.b): gap.p is not None for task in summary.tasks for gap in task.gaps}
+    has_p = {(task.name, gap.a, gap.b): gap.p is not None for task in summary.tasks for gap in task.gaps}
     compared = {("nli", "run-a", "run-b"), ("nli", "run-a", "run-c"), ("hans", "run-a", "run-c")}
-    assert shown == dict.fromkeys(compared, True) | {("hans", "run-a", "run-b"): False}
+    assert has_p == dict.fromkeys(compared, True) | {("hans", "run-a", "run-b"): False}
 
 
 @pytest.mark.more

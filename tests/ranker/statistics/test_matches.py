@@ -72,7 +72,7 @@ def test_matches_may_be_counted_in_any_unit():
     evidence, _ = evidence_of(np.random.default_rng(3), 8, models=2)
     evidence = replace(evidence, families=EACH[:2])
     larger = replace(evidence, alike=10 * evidence.alike, labelled=10 * evidence.labelled)
-    values = [draw(each, np.random.default_rng(4)).values for each in (evidence, larger)]
+    values = [draw(counted, np.random.default_rng(4)).values for counted in (evidence, larger)]
     assert values[1] == pytest.approx(values[0], abs=1e-9)
 
 

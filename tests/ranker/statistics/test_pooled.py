@@ -416,8 +416,10 @@ def test_a_method_that_follows_the_metric_has_the_noise_of_its_draws():
     def noise_with(*noise):
         of_table = np.full((6, 2), 0.7), np.zeros((2, 60)), np.array(noise), np.array(noise)
         metric = MethodAgreement(("ACC", "OURS"), ("baseline", "factor"), *of_table)
-        found, _ = pooled.measure_random_labels([follower], population, 3, metric, {}, np.random.default_rng(1))
-        return found.noise[0]
+        measured_follower, _ = pooled.measure_random_labels(
+            [follower], population, 3, metric, {}, np.random.default_rng(1)
+        )
+        return measured_follower.noise[0]
 
     assert noise_with(0.01, 0.5) - noise_with(0.0, 0.5) == pytest.approx(0.01)
 
