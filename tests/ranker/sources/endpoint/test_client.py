@@ -179,6 +179,16 @@ def test_headers_that_never_end_are_cut_off():
         assert 0.8 <= time.monotonic() - began < 5
 
 
+def test_a_client_that_stops_sends_nothing():
+    """Not even a first attempt."""
+    with serving() as server:
+        client = client_of(server)
+        client.stopping.set()
+        with pytest.raises(ServerError, match="is not asked any more"):
+            ask(client)
+        assert not server.requests
+
+
 def test_no_server_is_no_reason_to_wait():
     """An address where nothing listens is refused at the first attempt, which costs no tokens."""
     client = client_of("http://127.0.0.1:9/v1")
