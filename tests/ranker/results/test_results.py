@@ -209,8 +209,8 @@ def test_the_answer_of_an_explanation():
 
 
 def test_every_result_shows_itself_alike():
-    """Words, table and figures come from the one class: no result has its own."""
-    shared = ("plot", "to_frame", "_repr_html_", "__repr__")
+    """Words and table come from the one class: no result has its own."""
+    shared = ("to_frame", "_repr_html_", "__repr__")
     assert not [(kind, name) for kind in kinds() for name in shared if getattr(kind, name) is not getattr(Result, name)]
 
 

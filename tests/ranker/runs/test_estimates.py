@@ -19,7 +19,7 @@ def world():
     """A pool of three models, and what is known of its rows."""
     rng = np.random.default_rng(0)
     labels = rng.integers(2, size=30)
-    pool = Pool(rng.dirichlet(np.ones(2), (3, 30)))
+    pool = Pool(rng.dirichlet(np.ones(2), (3, 30)), factor=rng.normal(size=(3, 30)))
     return pool, Targets((pool.predicted == labels).astype(float), labels)
 
 
@@ -48,7 +48,7 @@ def ask(methods, world):
 
 def test_what_was_asked_is_not_asked_again(world, tmp_path, calls):
     """A second run reads what the first wrote; so does one whose store is opened anew."""
-    assert len(SLOW) == 2
+    assert len(SLOW) == 3
     alone = ask(SLOW, world)
     for times in (1, 0, 0):
         calls.clear()
@@ -58,18 +58,20 @@ def test_what_was_asked_is_not_asked_again(world, tmp_path, calls):
 
 
 @pytest.mark.few(1)
-@pytest.mark.parametrize("change", ["labels", "rows", "pool", "silence", "in-domain"])
+@pytest.mark.parametrize("change", ["labels", "rows", "pool", "factor", "silence", "in-domain"])
 def test_other_questions_have_other_answers(world, tmp_path, change):
-    """Another shown label, row, probability or in-domain accuracy takes nothing of the former."""
+    """Another shown label, row, probability, factor or in-domain accuracy takes nothing of the former."""
     pool, targets = world
     with cache_methods(SLOW, pool, Store(tmp_path)) as remembered:
         ask(remembered, world)
     if change == "labels":
         targets = Targets(targets.outcomes, 1 - targets.labels)
     elif change == "pool":
-        pool = Pool(pool.probs[:, ::-1])
+        pool = replace(pool, probs=pool.probs[:, ::-1])
+    elif change == "factor":
+        pool = replace(pool, factor=-pool.factor)
     elif change == "silence":
-        pool = Pool(np.concatenate([pool.probs, np.zeros((3, 30, 1))], axis=2), silence=True)
+        pool = replace(pool, probs=np.concatenate([pool.probs, np.zeros((3, 30, 1))], axis=2), silence=True)
     elif change == "in-domain":
         pool = replace(pool, in_domain_accuracy=np.array([0.5, 0.7, 0.9]))
     draws = DRAWS + (change == "rows")
