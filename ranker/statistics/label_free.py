@@ -157,8 +157,11 @@ def dawid_skene(pool: Pool) -> Floats:
 
 
 def pool_factor(pool: Pool) -> Floats:
-    """Return (M,) mean scores by the domain's factor: `Pool.factor_means`."""
-    return pool.factor_means
+    """Return (M,) mean scores by the domain's factor, over the rows on which it is defined for all models."""
+    if pool.factor is None:
+        raise ValueError("this needs a factor about one label on every row")
+    usable = ~np.isnan(pool.factor).any(axis=0)
+    return np.asarray(pool.factor[:, usable].sum(axis=1) / max(int(usable.sum()), 1))
 
 
 def _in_domain(pool: Pool) -> InDomain:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 
 import numpy as np
 
@@ -11,7 +10,6 @@ from factors.types import Floats, Ints
 from ranker.statistics import label_free, vote
 from ranker.statistics.acquisition import next_rows
 from ranker.statistics.draws import Draws
-from ranker.statistics.patterns import Patterns
 from ranker.statistics.pool import Need, Pool, PoolMethod, Targets
 from ranker.statistics.vote import MetricByLabel, VoteEvidence, believe
 
@@ -23,17 +21,13 @@ DRAWS = 100
 """Draws of labels for SURROGATE in an evaluation: each takes 3 to 20 ms."""
 
 
-Fold = Callable[[Pool, Ints], Patterns]
-"""A pool and its labelled rows -> what a vote reads of it."""
-
-
-def _belief(fold: Fold, pool: Pool, rows: Ints, labels: Ints, metric: MetricByLabel | None) -> Draws:
-    beliefs = believe(fold(pool, rows), rows, labels)
+def _belief(pool: Pool, rows: Ints, labels: Ints, metric: MetricByLabel | None) -> Draws:
+    beliefs = believe(pool.patterns(rows), rows, labels)
     return vote.draw(VoteEvidence(beliefs, metric), beliefs.rng(1))
 
 
-def _estimates(fold: Fold, pool: Pool, targets: Targets, rows: Ints) -> Floats:
-    patterns = fold(pool, np.unique(rows))
+def _estimates(pool: Pool, targets: Targets, rows: Ints) -> Floats:
+    patterns = pool.patterns(np.unique(rows))
     return np.stack([believe(patterns, draw, targets.labels[draw]).score for draw in rows], axis=1)
 
 
@@ -64,9 +58,9 @@ BUILTIN: tuple[PoolMethod, ...] = (
     PoolMethod(
         "SURROGATE",
         "pool",
-        partial(_estimates, Pool.patterns),
+        _estimates,
         frozenset({"labels"}),
-        belief=partial(_belief, Pool.patterns),
+        belief=_belief,
         draws=DRAWS,
         source="a vote of the models, drawn by sequential Monte Carlo: ours",
         default=True,
@@ -74,22 +68,12 @@ BUILTIN: tuple[PoolMethod, ...] = (
     PoolMethod(
         "SURROGATE+LABEL",
         "pool",
-        partial(_estimates, Pool.patterns),
+        _estimates,
         frozenset({"labels"}),
         pick=_pick_rows,
         draws=DRAWS,
         source="expected loss after one more answer, Raiffa and Schlaifer 1961; of an order: ours",
         default=True,
-    ),
-    PoolMethod(
-        "SURROGATE+FACTOR",
-        "pool",
-        partial(_estimates, Pool.patterns_with_factor),
-        frozenset({"labels", "factor"}),
-        belief=partial(_belief, Pool.patterns_with_factor),
-        draws=DRAWS,
-        warning="may follow a factor that fails on these models",
-        source="the vote of SURROGATE, whose prior reads each model's mean factor over the pool: ours",
     ),
     _free(
         "POOL-FACTOR",

@@ -8,7 +8,6 @@ answers, R kinds of labelled rows, V models of which the first M are ranked.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -56,8 +55,6 @@ class Patterns:
         origins: (V,) places of the models among those that were given, of which some had no say.
         strength: (U, V) weight of each prediction, 1 on average, in single precision; None where all count alike.
         in_domain: (V,) in-domain accuracies, nan where unknown; None where all are.
-        factor: (V,) means over the pool of a factor that needs no label, higher is better, nan where unknown; None
-            where all are.
     """
 
     predicted: Ints
@@ -70,7 +67,6 @@ class Patterns:
     origins: Ints
     strength: Floats | None = None
     in_domain: Floats | None = None
-    factor: Floats | None = None
 
     def ballots(self, chosen: Ints) -> tuple[Ints, Floats | None]:
         """Return the predictions on some of the patterns, and their strengths."""
@@ -157,7 +153,6 @@ def fold(
     strength: Floats | None = None,
     in_domain: Floats | None = None,
     trusted: Bools | None = None,
-    factor: Floats | None = None,
 ) -> Patterns:
     """Group the rows of a pool into patterns, without the models that have no say.
 
@@ -170,7 +165,6 @@ def fold(
         strength: (V, N) weight of each prediction, 1 on average; None where all count alike. See `Pool.strength`.
         in_domain: (V,) in-domain accuracies, nan where unknown; None where all are.
         trusted: of the last models, which only vote, whether each is known to be better; None where all are ranked.
-        factor: (V,) means of a factor, nan where unknown; None where all are. See `Patterns`.
 
     Raises:
         ValueError: no model, no row, or a label that is none of the classes.
@@ -195,8 +189,8 @@ def fold(
         say[ranked:] = np.where(trusted, TRUSTED, say[ranked:])
     origins = np.flatnonzero(say)
     small, steps, say = small[origins], steps[origins], say[origins]
-    in_domain, factor = (None if values is None else values[origins] for values in (in_domain, factor))
-    order = _order(small, steps, classes, [in_domain, factor], ranked)
+    in_domain = None if in_domain is None else in_domain[origins]
+    order = _order(small, steps, classes, in_domain, ranked)
     alike = bool((steps == ALIKE).all())
     columns = small[order] if alike else np.concatenate([small[order], steps[order]])
     kinds, pattern, counts = np.unique(columns.T, axis=0, return_inverse=True, return_counts=True)
@@ -205,9 +199,7 @@ def fold(
     pattern_of_row[rows_read] = pattern.reshape(-1)
     counted: Floats | None = None if alike else np.asarray(kinds[:, len(small) :][:, places] * STEP, dtype=np.float32)
     of_models = kinds[:, places].astype(np.int64)
-    return Patterns(
-        of_models, counts, pattern_of_row, classes, places, ranked, say, origins, counted, in_domain, factor
-    )
+    return Patterns(of_models, counts, pattern_of_row, classes, places, ranked, say, origins, counted, in_domain)
 
 
 def says(predicted: npt.NDArray[np.integer[Any]], classes: int, models: int) -> Floats:
@@ -255,22 +247,17 @@ def _read(rows: int, labelled: Ints) -> Ints:
 
 
 def _order(
-    predicted: npt.NDArray[np.int16],
-    steps: npt.NDArray[np.int16],
-    classes: int,
-    covariates: Sequence[Floats | None],
-    ranked: int,
+    predicted: npt.NDArray[np.int16], steps: npt.NDArray[np.int16], classes: int, in_domain: Floats | None, ranked: int
 ) -> Ints:
-    """Return (V,) the models, sorted by their predictions, how sure they are of them, and what else the prior reads."""
+    """Return (V,) the models, sorted by their predictions, how sure they are of them, and their accuracy in-domain."""
     often = np.stack([(predicted == c).sum(axis=1) for c in range(classes)], axis=1)
     alike = np.sort(_alike(predicted, classes, np.ones(predicted.shape[1])), axis=1)
     unranked = np.arange(len(predicted)) >= ranked
-    columns = [np.zeros(len(predicted)) if values is None else values for values in covariates]
-    read_by_prior = np.nan_to_num(np.stack(columns, axis=1), nan=-1)
+    accuracies = np.zeros(len(predicted)) if in_domain is None else np.nan_to_num(in_domain, nan=-1)
     keys = [
-        (votes_only, *a.tolist(), *b.tolist(), labels.tobytes(), sure.tobytes(), *values.tolist())
-        for votes_only, a, b, labels, sure, values in zip(
-            unranked, often, alike, predicted, steps, read_by_prior, strict=True
+        (votes_only, *a.tolist(), *b.tolist(), labels.tobytes(), sure.tobytes(), accuracy)
+        for votes_only, a, b, labels, sure, accuracy in zip(
+            unranked, often, alike, predicted, steps, accuracies, strict=True
         )
     ]
     return np.array(sorted(range(len(keys)), key=keys.__getitem__))

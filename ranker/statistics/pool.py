@@ -145,35 +145,17 @@ class Pool:
             return self._patterns
         return self._fold(labelled)
 
-    def patterns_with_factor(self, labelled: Ints | None = None) -> Patterns:
-        """Return the same for a vote whose prior reads the models' mean factor, too."""
-        return self._fold(labelled, self.factor_means)
-
-    @property
-    def factor_means(self) -> Floats:
-        """(M,) mean scores by the domain's factor, over the rows on which it is defined for all models; 0 if on none.
-
-        Raises:
-            ValueError: no factor is known.
-        """
-        if self.factor is None:
-            raise ValueError("this needs a factor about one label on every row")
-        usable = ~np.isnan(self.factor).any(axis=0)
-        return np.asarray(self.factor[:, usable].sum(axis=1) / max(int(usable.sum()), 1))
-
     @cached_property
     def _patterns(self) -> Patterns:
         return self._fold()
 
-    def _fold(self, labelled: Ints | None = None, factor: Floats | None = None) -> Patterns:
+    def _fold(self, labelled: Ints | None = None) -> Patterns:
         everyone, accuracy, trusted = self, self.in_domain_accuracy, None
         if self.voters is not None:
             everyone = replace(self, probs=np.concatenate([self.probs, self.voters.probs]))
             trusted = self.voters.trusted
-            unknown = np.full(len(trusted), np.nan)
-            accuracy, factor = (
-                None if values is None else np.concatenate([values, unknown]) for values in (accuracy, factor)
-            )
+            if accuracy is not None:
+                accuracy = np.concatenate([accuracy, np.full(len(trusted), np.nan)])
         return fold(
             everyone.answered_labels,
             self.labels,
@@ -181,7 +163,6 @@ class Pool:
             strength=everyone.strength,
             in_domain=accuracy,
             trusted=trusted,
-            factor=factor,
         )
 
     @cached_property

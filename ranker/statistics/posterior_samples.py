@@ -71,12 +71,6 @@ weight."""
 IN_DOMAIN = (0.4, 0.3)
 """The same of a model that is more accurate in-domain."""
 
-FACTOR = (0.4, 0.3)
-"""The same of a model with a higher mean of a factor. It tells models apart in samples that trust none, too."""
-
-LEAST_FACTOR = 1e-9
-"""Floor of the standard deviation of a factor's means: factors have no scale, and one that is constant says nothing."""
-
 LEAST_AGREEMENT = 0.02
 """Floor of the standard deviation of agreements: below it, models agree alike."""
 
@@ -306,17 +300,12 @@ class _Chain:
 
     def __init__(self, patterns: Patterns, readings: Readings, rng: np.random.Generator) -> None:
         self.rng, self.voters, self.classes, self.say = rng, patterns.voters, patterns.classes, patterns.say
-        standing, slopes = [_standardised(patterns.agreement, LEAST_AGREEMENT, self.say)], [AGREEMENT]
+        standing = [_standardised(patterns.agreement, LEAST_AGREEMENT, self.say)]
         if patterns.in_domain is not None:
             standing.append(_standardised(patterns.in_domain, LEAST_IN_DOMAIN, self.say))
-            slopes.append(IN_DOMAIN)
-        if patterns.factor is not None:
-            standing.append(_standardised(patterns.factor, LEAST_FACTOR, self.say))
-            slopes.append(FACTOR)
         trusted = self.say > 1  # whatever the others predict
         self.standing = np.where(trusted, np.maximum(standing, 0.0), standing)
-        self.slopes = np.array(slopes)
-        self.of_factor = patterns.factor is not None
+        self.slopes = np.array([AGREEMENT, IN_DOMAIN])[: len(standing)]
         varied = patterns.varied
         self.apart = distrust_probability(patterns.agreements[np.ix_(varied, varied)], self.classes)
         self.usual = patterns.usual
@@ -346,12 +335,9 @@ class _Chain:
 
     def centre(self, scales: Floats, apart: Bools) -> Floats:
         """Return the prior's (S, V + C) means of weights and biases."""
-        usual = MEAN / self.say.sum() * np.exp(MEAN_SPREAD * scales[:, 0])
-        mean = np.where(apart, 0.0, usual)
+        mean = np.where(apart, 0.0, MEAN / self.say.sum() * np.exp(MEAN_SPREAD * scales[:, 0]))
         slopes = self.slopes[:, 0] + self.slopes[:, 1] * scales[:, SCALES:]
         believed = mean[:, None] * (1 + slopes @ self.standing) * self.say
-        if self.of_factor:
-            believed += np.where(apart, usual * slopes[:, -1], 0.0)[:, None] * self.standing[-1] * self.say
         return np.concatenate([believed, np.zeros((len(mean), self.classes))], axis=1)
 
     def spread(self, scales: Floats, apart: Bools) -> Floats:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ranker.statistics import methods
-from ranker.statistics.pool import CHOSEN, RANDOM, InDomain, Pool, PoolMethod, Targets, Voters, possible
+from ranker.statistics.pool import CHOSEN, RANDOM, InDomain, Pool, PoolMethod, Targets, possible
 
 NAMED = {method.name: method for method in methods.BUILTIN}
 DRAWS = np.array([[3, 8, 8, 21], [0, 40, 17, 2], [5, 6, 7, 9]])
@@ -70,21 +70,6 @@ def test_what_a_decision_goes_by_is_what_was_measured(name):
     assert belief.near(1.0) == pytest.approx([1] * 4)
 
 
-@pytest.mark.parametrize("voting", [False, True])
-def test_a_factor_leads_the_vote_that_reads_it_and_no_other(voting):
-    """Of models that err alone on as many rows, one label that all have right prefers none; voters have no factor."""
-    truth = np.random.default_rng(0).integers(2, size=300)
-    right = np.arange(300) // 30 != np.arange(1, 7)[:, None]
-    probs = np.eye(2)[np.where(right, truth, 1 - truth)]
-    voters = Voters(probs[4:], np.ones(2, dtype=bool)) if voting else None
-    factor = np.repeat([[3.0], [0.0], [0.0], [0.0]], 300, axis=1)
-    targets, row = Targets(right[:4].astype(float), truth), np.zeros((1, 1), dtype=np.int64)
-    ahead, behind, without = (Pool(probs[:4], factor=scores, voters=voters) for scores in (factor, -factor, None))
-    assert estimate("SURROGATE+FACTOR", ahead, targets, row).argmax() == 0
-    assert estimate("SURROGATE+FACTOR", behind, targets, row).argmin() == 0
-    assert np.array_equal(*(estimate("SURROGATE", pool, targets, row) for pool in (ahead, without)))
-
-
 def test_each_is_declared_as_what_it_is():
     """Names occur once; what asks for its rows has no part in a decision, which has the rows already."""
     assert len(NAMED) == len(methods.BUILTIN)
@@ -114,10 +99,9 @@ def test_what_a_pool_lacks_leaves_out_the_methods_that_need_it():
     pool, targets = world()
     assert possible(methods.BUILTIN, pool, targets.labels) == list(methods.BUILTIN)
     bare = [method.name for method in possible(methods.BUILTIN, Pool(pool.probs), targets.labels)]
-    of_factor, of_domain = ["SURROGATE+FACTOR", "POOL-FACTOR"], ["ATC", "DOC", "ID-ACC", "ALINE", "COT"]
-    assert [name for name in NAMED if name not in bare] == of_factor + of_domain
+    assert [name for name in NAMED if name not in bare] == ["POOL-FACTOR", "ATC", "DOC", "ID-ACC", "ALINE", "COT"]
     unknown = [m.name for m in possible(methods.BUILTIN, pool, np.where(targets.labels == 0, -1, targets.labels))]
-    assert [name for name in NAMED if name not in unknown] == ["SURROGATE", "SURROGATE+LABEL", "SURROGATE+FACTOR"]
+    assert [name for name in NAMED if name not in unknown] == ["SURROGATE", "SURROGATE+LABEL"]
 
 
 @pytest.mark.parametrize("name", ["", "TWO WORDS", "A,B", "A\tB", "mine.py"])

@@ -181,14 +181,9 @@ def test_the_order_of_labels_and_models_changes_nothing(case, seed):
     assert (again.accuracies == belief.accuracies).all()
     assert (again.better == belief.better).all()
     assert (drawn(again).best() == drawn(belief).best()).all()
-    home = rng.choice([0.5, 0.7, np.nan], len(predicted))
-    for covariates in ({}, {"in_domain": home}, {"factor": home}):
+    for home in (None, rng.choice([0.5, 0.7, np.nan], len(predicted))):
         belief, moved = (
-            believe(
-                fold(predicted[listed], classes, **{name: values[listed] for name, values in covariates.items()}),
-                rows,
-                labels,
-            )
+            believe(fold(predicted[listed], classes, in_domain=None if home is None else home[listed]), rows, labels)
             for listed in (np.arange(len(predicted)), models)
         )
         assert moved.score == pytest.approx(belief.score[models], abs=1e-5)
