@@ -443,7 +443,7 @@ def test_a_label_map_that_fits_no_model_is_pointed_out(rank_models, tmp_path):
 
 @pytest.mark.more
 def test_a_dry_run_of_a_decision_counts_the_pool(rank_models, tmp_path):
-    """And the truth, which nobody knows, is not among what is predicted."""
+    """As the run does; and the truth, which nobody knows, is not among what is predicted."""
     ten, pool = tmp_path / "ten.jsonl", tmp_path / "pool.jsonl"
     text = '{"premise": "The judge ran %d miles.", "hypothesis": "The judge ran.", "label": "entailment"}\n'
     ten.write_text("".join(text % n for n in range(4)))
@@ -459,6 +459,8 @@ def test_a_dry_run_of_a_decision_counts_the_pool(rank_models, tmp_path):
     assert "untouched: rows: 4 to predict, 4 to explain; " in rank_models(*command, *home)[1]
     status, _, err = rank_models(*command, "--task", "nli", "--pool", tmp_path / "none.jsonl")
     assert (status, "none.jsonl" in one_line(err)) == (2, True)
+    told = rank_models(*(part for part in command if part != "--dry-run"), *by_factor)[2]
+    assert "INDEX-DIFF reads attributions of 50 rows: lime takes about " in told
 
 
 @pytest.mark.parametrize(
